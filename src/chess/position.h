@@ -62,7 +62,6 @@ class Position {
   void remove(Color c, PieceType t, Square s);
   void set_castling_rook(int slot, Square rook);
   void refresh_en_passant();
-  Key computed_key() const;
 
   std::array<Bitboard, 6> by_type_{};
   std::array<Bitboard, 2> by_color_{};

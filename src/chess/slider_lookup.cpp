@@ -1,0 +1,37 @@
+#include "chess/slider_lookup.h"
+
+namespace tahl {
+
+Bitboard ray(Square s, int file_step, int rank_step, Bitboard occupied) {
+  Bitboard result = 0;
+  int f = file_of(s) + file_step, r = rank_of(s) + rank_step;
+  for (; f >= 0 && f < 8 && r >= 0 && r < 8; f += file_step, r += rank_step) {
+    const Bitboard here = bit(make_square(f, r));
+    result |= here;
+    if (occupied & here) break;
+  }
+  return result;
+}
+
+Bitboard slow_bishop_attacks(Square s, Bitboard occupied) {
+  return ray(s, 1, 1, occupied) | ray(s, 1, -1, occupied) | ray(s, -1, 1, occupied) |
+         ray(s, -1, -1, occupied);
+}
+
+Bitboard slow_rook_attacks(Square s, Bitboard occupied) {
+  return ray(s, 1, 0, occupied) | ray(s, -1, 0, occupied) | ray(s, 0, 1, occupied) |
+         ray(s, 0, -1, occupied);
+}
+
+Bitboard bishop_mask(Square s) {
+  const Bitboard edge = kRank1 | kRank8 | kFileA | kFileH;
+  return slow_bishop_attacks(s, 0) & ~edge;
+}
+
+Bitboard rook_mask(Square s) {
+  const Bitboard ranks = (kRank1 | kRank8) & ~rank_mask(rank_of(s));
+  const Bitboard files = (kFileA | kFileH) & ~file_mask(file_of(s));
+  return slow_rook_attacks(s, 0) & ~(ranks | files);
+}
+
+}  // namespace tahl
