@@ -13,7 +13,8 @@ struct AttackTables {
   std::array<Bitboard, 64> knight{};
   std::array<Bitboard, 64> king{};
   std::array<std::array<Bitboard, 64>, 64> between{};  // exclusive; empty unless on one line
-  std::array<std::array<Bitboard, 64>, 64> line{};     // the whole line through both; empty unless on one
+  std::array<std::array<Bitboard, 64>, 64>
+      line{};  // the whole line through both; empty unless on one
   AttackTables();
 };
 extern const AttackTables kAttackTables;

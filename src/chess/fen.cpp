@@ -113,7 +113,8 @@ Expected<Position> parse_fen(std::string_view text, bool chess960) {
   constexpr int kMostMoves = 1'000'000;  // of either counter
   const std::vector<std::string_view> fields = split_fields(text);
   if (fields.empty()) return fail("fen: empty");
-  if (fields.size() > 6) return fail("fen: {} fields instead of 6: {}", fields.size(), quoted(text));
+  if (fields.size() > 6)
+    return fail("fen: {} fields instead of 6: {}", fields.size(), quoted(text));
 
   PositionBuilder builder;
   if (auto error = parse_board(fields[0], text, builder)) return tl::unexpected(*error);
@@ -147,8 +148,8 @@ Expected<Position> parse_fen(std::string_view text, bool chess960) {
   if (fields.size() > 5) {
     const auto n = parse_count(fields[5], kMostMoves);
     if (!n)
-      return fail("fen: move number {} is no number from 1 to {}: {}", quoted(fields[5]), kMostMoves,
-                  quoted(text));
+      return fail("fen: move number {} is no number from 1 to {}: {}", quoted(fields[5]),
+                  kMostMoves, quoted(text));
     builder.set_fullmove_number(*n == 0 ? 1 : *n);  // some programs count from 0
   }
   if (const std::string problem = builder.problem(); !problem.empty())
@@ -180,13 +181,13 @@ std::string to_fen(const Position& p, FenStyle style) {
     for (const CastlingSide side : {CastlingSide::King, CastlingSide::Queen}) {
       const Square rook = p.castling_rook(c, side);
       if (rook == kNoSquare) continue;
-      // X-FEN writes the file when another rook stands further out, so that K or Q would mean that one.
+      // X-FEN writes the file when another rook stands further out, so that K or Q would mean that
+      // one.
       const Bitboard rooks = p.pieces(c, PieceType::Rook) & rank_mask(rank_of(rook));
-      const Bitboard further = side == CastlingSide::King ? rooks & ~((bit(rook) << 1) - 1)
-                                                          : rooks & (bit(rook) - 1);
+      const Bitboard further =
+          side == CastlingSide::King ? rooks & ~((bit(rook) << 1) - 1) : rooks & (bit(rook) - 1);
       char letter = side == CastlingSide::King ? 'K' : 'Q';
-      if (style == FenStyle::Shredder || further)
-        letter = static_cast<char>('A' + file_of(rook));
+      if (style == FenStyle::Shredder || further) letter = static_cast<char>('A' + file_of(rook));
       out += c == Color::White ? letter : static_cast<char>(letter - 'A' + 'a');
     }
   }

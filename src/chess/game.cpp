@@ -8,23 +8,34 @@ namespace tahl {
 
 std::string_view to_string(Result r) {
   switch (r) {
-    case Result::WhiteWins: return "1-0";
-    case Result::BlackWins: return "0-1";
-    case Result::Draw: return "1/2-1/2";
-    case Result::Unknown: break;
+    case Result::WhiteWins:
+      return "1-0";
+    case Result::BlackWins:
+      return "0-1";
+    case Result::Draw:
+      return "1/2-1/2";
+    case Result::Unknown:
+      break;
   }
   return "*";
 }
 
 std::string_view to_string(Ending e) {
   switch (e) {
-    case Ending::Checkmate: return "checkmate";
-    case Ending::Stalemate: return "stalemate";
-    case Ending::InsufficientMaterial: return "insufficient material";
-    case Ending::SeventyFiveMoves: return "seventy-five moves";
-    case Ending::FivefoldRepetition: return "fivefold repetition";
-    case Ending::FiftyMoves: return "fifty moves";
-    case Ending::ThreefoldRepetition: break;
+    case Ending::Checkmate:
+      return "checkmate";
+    case Ending::Stalemate:
+      return "stalemate";
+    case Ending::InsufficientMaterial:
+      return "insufficient material";
+    case Ending::SeventyFiveMoves:
+      return "seventy-five moves";
+    case Ending::FivefoldRepetition:
+      return "fivefold repetition";
+    case Ending::FiftyMoves:
+      return "fifty moves";
+    case Ending::ThreefoldRepetition:
+      break;
   }
   return "threefold repetition";
 }
@@ -78,7 +89,8 @@ std::optional<Outcome> Game::outcome(bool claimable) const {
 
 bool has_insufficient_material(const Position& p) {
   constexpr Bitboard kDarkSquares = 0xaa55aa55aa55aa55ull;
-  if (p.pieces(PieceType::Pawn) | p.pieces(PieceType::Rook) | p.pieces(PieceType::Queen)) return false;
+  if (p.pieces(PieceType::Pawn) | p.pieces(PieceType::Rook) | p.pieces(PieceType::Queen))
+    return false;
   const Bitboard knights = p.pieces(PieceType::Knight), bishops = p.pieces(PieceType::Bishop);
   if (popcount(knights | bishops) <= 1) return true;
   return knights == 0 && ((bishops & kDarkSquares) == 0 || (bishops & ~kDarkSquares) == 0);

@@ -58,9 +58,7 @@ class CountSink {
   }
 
  private:
-  void add(Bitboard to, unsigned factor) {
-    count_ += static_cast<unsigned>(popcount(to)) * factor;
-  }
+  void add(Bitboard to, unsigned factor) { count_ += static_cast<unsigned>(popcount(to)) * factor; }
   std::uint64_t count_ = 0;
 };
 
@@ -69,8 +67,8 @@ constexpr Bitboard forward(Bitboard b) {
   return Us == Color::White ? b << 8 : b >> 8;
 }
 
-// Only legal moves are made: `evasion` holds the squares that answer a check (all, without one), and a pinned
-// piece stays on the line through its king.
+// Only legal moves are made: `evasion` holds the squares that answer a check (all, without one),
+// and a pinned piece stays on the line through its king.
 template <Color Us, class Sliders, class Sink>
 class Generator {
  public:
@@ -86,11 +84,11 @@ class Generator {
     attacked_ = attacked_by_enemy(occupied ^ bit(king_), diagonal, straight);
     sink_.targets(king_, king_attacks(king_) & ~own_ & ~attacked_);
 
-    Bitboard checkers =
-        (pawn_attacks(Us, king_) & p_.pieces(~Us, PieceType::Pawn)) |
-        (knight_attacks(king_) & p_.pieces(~Us, PieceType::Knight));
+    Bitboard checkers = (pawn_attacks(Us, king_) & p_.pieces(~Us, PieceType::Pawn)) |
+                        (knight_attacks(king_) & p_.pieces(~Us, PieceType::Knight));
     // Enemy sliders that would see the king if our own men were not there: checkers, or pinners.
-    Bitboard snipers = (bishop_attacks(king_, enemy_) & diagonal) | (rook_attacks(king_, enemy_) & straight);
+    Bitboard snipers =
+        (bishop_attacks(king_, enemy_) & diagonal) | (rook_attacks(king_, enemy_) & straight);
     while (snipers) {
       const Square sniper = pop_square(snipers);
       const Bitboard between_us = between(king_, sniper) & own_;
@@ -123,9 +121,10 @@ class Generator {
 
  private:
   Bitboard attacked_by_enemy(Bitboard occupied, Bitboard diagonal, Bitboard straight) const {
-    Bitboard result = pawns_attack(~Us, p_.pieces(~Us, PieceType::Pawn)) |
-                      king_attacks(p_.king(~Us));
-    for (Bitboard b = p_.pieces(~Us, PieceType::Knight); b;) result |= knight_attacks(pop_square(b));
+    Bitboard result =
+        pawns_attack(~Us, p_.pieces(~Us, PieceType::Pawn)) | king_attacks(p_.king(~Us));
+    for (Bitboard b = p_.pieces(~Us, PieceType::Knight); b;)
+      result |= knight_attacks(pop_square(b));
     for (; diagonal;) result |= bishop_attacks(pop_square(diagonal), occupied);
     for (; straight;) result |= rook_attacks(pop_square(straight), occupied);
     return result;
@@ -185,8 +184,8 @@ class Generator {
     }
   }
 
-  // For Chess960 too: every square on the king's and the rook's way is free but for these two, the king's way
-  // is not attacked, and the rook did not shield the king's target.
+  // For Chess960 too: every square on the king's and the rook's way is free but for these two, the
+  // king's way is not attacked, and the rook did not shield the king's target.
   void castling(Bitboard occupied) {
     for (const CastlingSide side : {CastlingSide::King, CastlingSide::Queen}) {
       const Square rook = p_.castling_rook(Us, side);
@@ -295,8 +294,8 @@ std::uint64_t perft(const Position& position, int depth) {
 }
 
 std::uint64_t perft_with(SliderBackend backend, const Position& position, int depth) {
-  return with_backend(
-      backend, [&]<class Sliders>(Sliders) { return perft_by<Sliders>(position, depth); });
+  return with_backend(backend,
+                      [&]<class Sliders>(Sliders) { return perft_by<Sliders>(position, depth); });
 }
 
 }  // namespace tahl

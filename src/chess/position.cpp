@@ -46,8 +46,8 @@ Color slot_color(std::size_t slot) { return slot < 2 ? Color::White : Color::Bla
 const Position& Position::initial() {
   static const Position position = [] {
     PositionBuilder builder;
-    constexpr PieceType kBack[] = {PieceType::Rook, PieceType::Knight, PieceType::Bishop,
-                                   PieceType::Queen, PieceType::King, PieceType::Bishop,
+    constexpr PieceType kBack[] = {PieceType::Rook,   PieceType::Knight, PieceType::Bishop,
+                                   PieceType::Queen,  PieceType::King,   PieceType::Bishop,
                                    PieceType::Knight, PieceType::Rook};
     for (int file = 0; file < 8; ++file) {
       builder.put(make_square(file, 0), {kBack[file], Color::White});
@@ -200,8 +200,8 @@ void Position::make_null() {
 bool Position::same_as(const Position& o) const {
   const bool same_en_passant = en_passant_legal_ == o.en_passant_legal_ &&
                                (!en_passant_legal_ || en_passant_ == o.en_passant_);
-  return key_ == o.key_ && by_type_ == o.by_type_ && by_color_ == o.by_color_ &&
-         side_ == o.side_ && castling_rook_ == o.castling_rook_ && same_en_passant;
+  return key_ == o.key_ && by_type_ == o.by_type_ && by_color_ == o.by_color_ && side_ == o.side_ &&
+         castling_rook_ == o.castling_rook_ && same_en_passant;
 }
 
 std::string PositionBuilder::problem() const {
@@ -209,7 +209,8 @@ std::string PositionBuilder::problem() const {
   for (const Color c : {Color::White, Color::Black}) {
     const std::string_view name = c == Color::White ? "white" : "black";
     const auto count = [&](PieceType t) { return popcount(p.pieces(c, t)); };
-    if (count(PieceType::King) != 1) return fmt::format("{} has {} kings", name, count(PieceType::King));
+    if (count(PieceType::King) != 1)
+      return fmt::format("{} has {} kings", name, count(PieceType::King));
     const int pawns = count(PieceType::Pawn);
     if (pawns > 8) return fmt::format("{} has {} pawns", name, pawns);
     const int promoted =

@@ -29,12 +29,15 @@ class Position {
   }
   bool can_castle(Color c, CastlingSide side) const { return castling_rook(c, side) != kNoSquare; }
 
-  // The square behind a pawn that has just made a double step, whether or not it can be captured; else kNoSquare.
+  // The square behind a pawn that has just made a double step, whether or not it can be captured;
+  // else kNoSquare.
   Square en_passant_square() const { return en_passant_; }
   // True if some en passant capture is legal. FEN output and key() mention the square only then.
   bool en_passant_is_legal() const { return en_passant_legal_; }
 
-  int halfmove_clock() const { return static_cast<int>(halfmove_clock_); }  // plies since capture or pawn move
+  int halfmove_clock() const {
+    return static_cast<int>(halfmove_clock_);
+  }  // plies since capture or pawn move
   int fullmove_number() const { return static_cast<int>(fullmove_number_); }
 
   // Zobrist key of pieces, side, castling rights, and the en passant file if the capture is legal.
@@ -74,14 +77,16 @@ class Position {
   Color side_ = Color::White;
 };
 
-// Puts positions together from parts (FEN, decoders). build() needs a position that `problem()` accepts.
+// Puts positions together from parts (FEN, decoders). build() needs a position that `problem()`
+// accepts.
 class PositionBuilder {
  public:
   void put(Square s, Piece p) { position_.put(p.color, p.type, s); }
   bool is_empty(Square s) const { return (position_.occupied() & bit(s)) == 0; }
   void set_side_to_move(Color c) { position_.side_ = c; }
   void set_castling_rook(Color c, CastlingSide side, Square rook) {
-    position_.castling_rook_[static_cast<std::size_t>(index(c) * 2 + static_cast<int>(side))] = rook;
+    position_.castling_rook_[static_cast<std::size_t>(index(c) * 2 + static_cast<int>(side))] =
+        rook;
   }
   void set_en_passant(Square s) { position_.en_passant_ = s; }
   void set_halfmove_clock(int n) { position_.halfmove_clock_ = static_cast<std::uint32_t>(n); }

@@ -6,8 +6,8 @@
 
 namespace tahl {
 
-// Squares from `s` (exclusive) in one direction up to and including the first occupied one: the slow
-// definition that every table is built from and tested against.
+// Squares from `s` (exclusive) in one direction up to and including the first occupied one: the
+// slow definition that every table is built from and tested against.
 Bitboard ray(Square s, int file_step, int rank_step, Bitboard occupied);
 Bitboard slow_bishop_attacks(Square s, Bitboard occupied);
 Bitboard slow_rook_attacks(Square s, Bitboard occupied);

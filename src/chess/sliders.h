@@ -1,16 +1,17 @@
 #pragma once
 
-// Slider back ends. Each is a struct of static functions with the same shape, and the move generator is a
-// template over it:
+// Slider back ends. Each is a struct of static functions with the same shape, and the move
+// generator is a template over it:
 //
 //   Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy)   squares it can move to
 //   Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy)
 //   void append_bishop(Square from, Bitboard own, Bitboard enemy, Bitboard mask, MoveList& out)
-//   void append_rook(...)                                              moves to squares in `mask`, written
+//   void append_rook(...)                                              moves to squares in `mask`,
+//   written
 //
-// `append` exists because a back end may know how to write moves without a bitscan. Back ends that look up
-// attacks by occupancy (magic, PEXT) also offer bishop_attacks and rook_attacks(Square, Bitboard occupied),
-// which checks and pins use in every build.
+// `append` exists because a back end may know how to write moves without a bitscan. Back ends that
+// look up attacks by occupancy (magic, PEXT) also offer bishop_attacks and rook_attacks(Square,
+// Bitboard occupied), which checks and pins use in every build.
 
 #include "chess/sliders_magic.h"
 #include "chess/sliders_pext.h"

@@ -50,7 +50,8 @@ Magic::Tables::Tables() {
   }
   storage.resize(size);
   Bitboard* next = storage.data();
-  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic, auto slow_attacks) {
+  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic,
+                            auto slow_attacks) {
     const int bits = popcount(mask);
     entry = {mask, magic, next, static_cast<unsigned>(64 - bits)};
     Bitboard occupied = 0;

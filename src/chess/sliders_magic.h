@@ -7,8 +7,8 @@
 
 namespace tahl {
 
-// Magic bitboards: a multiplication carries the bits of the occupancy that matter to the top of the word.
-// The factors in sliders_magic.cpp were found by trial of sparse random numbers.
+// Magic bitboards: a multiplication carries the bits of the occupancy that matter to the top of the
+// word. The factors in sliders_magic.cpp were found by trial of sparse random numbers.
 struct Magic : AttackLookupSliders<Magic> {
   struct Entry {
     Bitboard mask = 0;

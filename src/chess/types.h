@@ -89,7 +89,8 @@ class Move {
   std::uint16_t bits_ = 0;
 };
 
-// At most 218 moves are legal in a reachable position; 256 leaves room for any that parse_fen lets in.
+// At most 218 moves are legal in a reachable position; 256 leaves room for any that parse_fen lets
+// in.
 class MoveList {
  public:
   void push_back(Move m) {

@@ -15,15 +15,16 @@ inline constexpr int kMaxPlanes = 32;
 
 // How one plane is known without 64 floats: a set of squares, or one number on all of them.
 struct Plane {
-  Bitboard squares = 0;   // where it is 1, bit rank * 8 + file in the mover's frame
-  float constant = 0;     // added on every square
+  Bitboard squares = 0;  // where it is 1, bit rank * 8 + file in the mover's frame
+  float constant = 0;    // added on every square
   bool is_constant = false;
 };
 
-// rdt19, RDTChess's input. Frame: the side to move is White playing up the board; for Black every square is
-// mirrored (square ^ 56) and the colours swap. Planes: 0-5 our P N B R Q K, 6-11 theirs, 12-13 our right to
-// castle king's and queen's side, 14-15 theirs, 16 the square behind a pawn that has just made a double step
-// (capture possible or not), 17 halfmove clock / 100, 18 one if the position has been on the board before.
+// rdt19, RDTChess's input. Frame: the side to move is White playing up the board; for Black every
+// square is mirrored (square ^ 56) and the colours swap. Planes: 0-5 our P N B R Q K, 6-11 theirs,
+// 12-13 our right to castle king's and queen's side, 14-15 theirs, 16 the square behind a pawn that
+// has just made a double step (capture possible or not), 17 halfmove clock / 100, 18 one if the
+// position has been on the board before.
 inline constexpr int kRdt19Planes = 19;
 std::vector<Plane> rdt19_planes(const Game& game);
 

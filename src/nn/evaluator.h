@@ -14,16 +14,19 @@ namespace tahl::nn {
 // What a network thinks of one position.
 struct Evaluation {
   float value = 0;            // expected result for the side to move, -1 lost to +1 won
-  std::vector<float> logits;  // one a legal move, in the order given; -infinity where the head has no output for it
+  std::vector<float> logits;  // one a legal move, in the order given; -infinity where the head has
+                              // no output for it
 };
 
-// The positions one forward pass is asked about. add() encodes at once, so the game may change afterwards.
+// The positions one forward pass is asked about. add() encodes at once, so the game may change
+// afterwards.
 struct EvalRequest {
   const Game* game;
   const MoveList* legal;
 };
 
-// The only thing search knows of networks. Not thread-safe: clone() one a thread (weights are shared).
+// The only thing search knows of networks. Not thread-safe: clone() one a thread (weights are
+// shared).
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -38,7 +41,8 @@ Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path);
 // Same logits everywhere and value 0: for tests, and as a player that knows nothing.
 std::unique_ptr<Evaluator> uniform_evaluator();
 
-// A softmax over logits / temperature; temperature 0 puts everything on the (first) largest. Sums to 1.
+// A softmax over logits / temperature; temperature 0 puts everything on the (first) largest. Sums
+// to 1.
 std::vector<float> softmax(std::span<const float> logits, float temperature = 1);
 
 // Nets inside the binary (cmake/embed.cmake), by name; the first is the default.

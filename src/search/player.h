@@ -37,10 +37,10 @@ struct Limits {
 // A principal variation and what it is worth to the side to move.
 struct Line {
   std::vector<Move> moves;
-  double value = 0;                // expected result, -1 to 1
-  std::optional<int> centipawns;   // where the player thinks in them
-  std::optional<int> mate_in;      // moves, negative when mated; 0 = is mated
-  double p = 0;                    // prior or share of visits
+  double value = 0;               // expected result, -1 to 1
+  std::optional<int> centipawns;  // where the player thinks in them
+  std::optional<int> mate_in;     // moves, negative when mated; 0 = is mated
+  double p = 0;                   // prior or share of visits
 };
 
 struct Info {
@@ -55,12 +55,14 @@ struct Choice {
   Move move;
   std::optional<Move> ponder;
   Info info;
-  std::vector<std::pair<Move, double>> policy;  // share of every legal move: probabilities, visits, or 1 for the chosen
+  std::vector<std::pair<Move, double>>
+      policy;  // share of every legal move: probabilities, visits, or 1 for the chosen
 };
 
 using Report = std::function<void(const Info&)>;
 
-// Something that chooses moves. One game at a time, one call at a time; may keep state between calls.
+// Something that chooses moves. One game at a time, one call at a time; may keep state between
+// calls.
 class Player {
  public:
   virtual ~Player() = default;
@@ -71,8 +73,9 @@ class Player {
   virtual std::string name() const = 0;
 };
 
-// Players by text, for command lines: "policy:net=FILE,temperature=0.3,finish=1", "mcts:net=FILE,nodes=800",
-// "minimax:depth=2", "random:seed=1". An error names the part that is wrong.
+// Players by text, for command lines: "policy:net=FILE,temperature=0.3,finish=1",
+// "mcts:net=FILE,nodes=800", "minimax:depth=2", "random:seed=1". An error names the part that is
+// wrong.
 struct PlayerSpec {
   std::string text;
   std::string kind;
