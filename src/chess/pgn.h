@@ -21,14 +21,16 @@ struct PgnTag {
   std::string_view name, value;  // the value without its escapes
 };
 
-// The tags of a game in file order, duplicates left out (the first wins). Names are looked up in any case.
+// The tags of a game in file order, duplicates left out (the first wins). Names are looked up in
+// any case.
 struct PgnTags {
   std::vector<PgnTag> items;
 
   std::optional<std::string_view> find(std::string_view name) const;
   // The value, unless it is missing or says "unknown": "", "?" or "-".
   std::optional<std::string_view> known(std::string_view name) const;
-  // A positive whole number: "1539", also "1500?" (a provisional rating); none for "?", "-", "", "0", text.
+  // A positive whole number: "1539", also "1500?" (a provisional rating); none for "?", "-", "",
+  // "0", text.
   std::optional<int> number(std::string_view name) const;
   std::optional<int> elo(Color c) const {
     return number(c == Color::White ? "WhiteElo" : "BlackElo");
@@ -71,8 +73,8 @@ struct PgnGame {
   bool has_terminator = false;  // `result` was written after the moves; else it is the Result tag's
   int variations = 0;           // how many, nested ones counted
   std::vector<PgnNote> notes;   // in file order, if PgnOptions::notes
-  // A game with errors keeps the moves before the first one of the mainline and none after it. An error inside a
-  // variation costs the mainline nothing.
+  // A game with errors keeps the moves before the first one of the mainline and none after it. An
+  // error inside a variation costs the mainline nothing.
   std::vector<PgnProblem> errors;
   std::vector<PgnProblem> warnings;
 
@@ -92,9 +94,9 @@ Game to_game(const PgnGame& game);
 struct PgnOptions {
   // Decides by the tags alone, before the moves are looked at; games it refuses are not delivered.
   std::function<bool(const PgnTags&)> wanted;
-  bool notes = false;                            // keep comments, NAGs and variations as text
-  bool check_variations = true;                  // replay variations too, so as to report what is wrong in them
-  std::size_t max_game_bytes = 16 << 20;         // a longer game is an error and is cut there
+  bool notes = false;            // keep comments, NAGs and variations as text
+  bool check_variations = true;  // replay variations too, so as to report what is wrong in them
+  std::size_t max_game_bytes = 16 << 20;  // a longer game is an error and is cut there
 };
 
 // Reads games one by one from text of any length, in memory bounded by PgnOptions::max_game_bytes.
@@ -107,7 +109,8 @@ class PgnReader {
  public:
   static Expected<PgnReader> open(const std::filesystem::path& path, PgnOptions options = {});
   explicit PgnReader(std::unique_ptr<ByteSource> source, PgnOptions options = {});
-  static PgnReader from_text(std::string_view text, PgnOptions options = {});  // must outlive the reader
+  static Expected<PgnReader> from_text(std::string_view text,
+                                       PgnOptions options = {});  // must outlive the reader
   PgnReader(PgnReader&&) noexcept;
   PgnReader& operator=(PgnReader&&) noexcept;
   ~PgnReader();
@@ -117,7 +120,7 @@ class PgnReader {
   // Why the input ended early (a damaged or cut file), once next() has returned nullptr.
   const std::optional<Error>& error() const;
 
-  std::size_t games_seen() const;  // delivered and refused
+  std::size_t games_seen() const;    // delivered and refused
   std::uint64_t bytes_read() const;  // of text, decompressed
 
  private:
@@ -126,13 +129,15 @@ class PgnReader {
 };
 
 struct PgnWriteOptions {
-  std::optional<Result> result;       // else by the Result tag, else by the board, else "*"
-  std::vector<std::string> comments;  // comments[0] before the first move, comments[n] after move n; may be shorter
+  std::optional<Result> result;  // else by the Result tag, else by the board, else "*"
+  std::vector<std::string>
+      comments;  // comments[0] before the first move, comments[n] after move n; may be shorter
 };
 using PgnTagList = std::vector<std::pair<std::string, std::string>>;
 
-// PGN export format: the seven tag roster first (missing ones as "?"), then the other tags in their order, with SetUp,
-// FEN and Variant added where the start needs them; lines of at most 80 columns; a blank line at the end.
+// PGN export format: the seven tag roster first (missing ones as "?"), then the other tags in their
+// order, with SetUp, FEN and Variant added where the start needs them; lines of at most 80 columns;
+// a blank line at the end.
 std::string to_pgn(const Game& game, const PgnTagList& tags, const PgnWriteOptions& options = {});
 
 }  // namespace tahl
