@@ -229,6 +229,9 @@ inline SanFault find_san_move(const Position& p, const SanShape& s, Move& move) 
   if (s.from_file >= 0) origins &= file_mask(s.from_file);
   if (s.from_rank >= 0) origins &= rank_mask(s.from_rank);
   if (s.piece == PieceType::King) {
+    if (!origins && s.from_file >= 0 && s.from_rank >= 0 &&
+        p.king(us) == make_square(s.from_file, s.from_rank))
+      return find_long_move(p, s, move);  // "Ke1g1"
     if (!origins) return SanFault::Illegal;
     const Square from = first_square(origins);
     if (p.attackers_to(to, p.occupied() & ~bit(from)) & p.pieces(~us)) return SanFault::Illegal;
