@@ -10,7 +10,7 @@ await build({
   bundle: true,
   minify: true,
   format: "esm",
-  target: "es2021",
+  target: "es2022",
   loader: { ".svg": "dataurl" },
   legalComments: "inline",
   logLevel: "warning",
