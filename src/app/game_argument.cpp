@@ -8,8 +8,8 @@
 namespace tahl::app {
 
 void GameArgument::add_to(CLI::App& command) {
-  command.add_option("fen", fen, "position (one argument or six words; the start position if missing)")
-      ->expected(0, 6)
+  command
+      .add_option("fen", fen, "position (one argument or six words; the start position if missing)")
       ->type_name("FEN");
   command.add_option("--moves", moves, "moves played from there, in UCI notation")
       ->expected(1, CLI::detail::expected_max_vector_size)

@@ -11,7 +11,8 @@ namespace tahl::app {
 
 // The position a command is about, as the user gives it: [FEN] [--moves UCI...].
 struct GameArgument {
-  std::vector<std::string> fen;    // one argument, or the FEN's words as separate ones; empty: the start position
+  std::vector<std::string>
+      fen;  // one argument, or the FEN's words as separate ones; empty: the start position
   std::vector<std::string> moves;  // each one move or several between blanks
   bool chess960 = false;
 

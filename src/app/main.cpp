@@ -5,7 +5,9 @@
 
 int main(int argc, char** argv) {
   using namespace tahl::app;
-  CLI::App app{"Tahl plays chess: it attacks as Tal did and moves as people do. Without a command it speaks UCI."};
+  CLI::App app{
+      "Tahl plays chess: it attacks as Tal did and moves as people do. Without a command it speaks "
+      "UCI."};
   app.name("tahl");
   app.set_version_flag("--version", "tahl " TAHL_VERSION);
   app.require_subcommand(0, 1);

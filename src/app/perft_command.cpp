@@ -29,7 +29,8 @@ std::uint64_t count(const Position& position, int depth, const NamedBackend* bac
   return backend ? perft_with(backend->backend, position, depth) : perft(position, depth);
 }
 
-// The number of leaves, through one back end (the build's own if null). Human output goes to stdout as it comes.
+// The number of leaves, through one back end (the build's own if null). Human output goes to stdout
+// as it comes.
 std::uint64_t run_one(const PerftOptions& options, const Game& game, const NamedBackend* backend) {
   const Position& position = game.position();
   if (options.json) return count(position, options.depth, backend);
@@ -47,8 +48,9 @@ std::uint64_t run_one(const PerftOptions& options, const Game& game, const Named
     nodes = count(position, options.depth, backend);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print("{:<8}{} nodes, {:.3f} s, {:.1f} million nodes/s\n", backend ? backend->name : "", nodes,
-             seconds.count(), static_cast<double>(nodes) / std::max(seconds.count(), 1e-9) / 1e6);
+  fmt::print("{:<8}{} nodes, {:.3f} s, {:.1f} million nodes/s\n", backend ? backend->name : "",
+             nodes, seconds.count(),
+             static_cast<double>(nodes) / std::max(seconds.count(), 1e-9) / 1e6);
   return nodes;
 }
 
@@ -64,13 +66,15 @@ int run(const PerftOptions& options) {
       if (options.sliders != "all" && options.sliders != backend.name) continue;
       if (!is_available(backend.backend)) {
         if (options.sliders == "all") continue;
-        return print_error(fmt::format("this build has no {} sliders (it does not target a CPU "
-                                       "with BMI2)", backend.name));
+        return print_error(
+            fmt::format("this build has no {} sliders (it does not target a CPU "
+                        "with BMI2)",
+                        backend.name));
       }
       const std::uint64_t found = run_one(options, *game, &backend);
       if (!first && found != nodes)
-        return print_error(fmt::format("perft: {} sliders count {}, the others {}", backend.name,
-                                       found, nodes));
+        return print_error(
+            fmt::format("perft: {} sliders count {}, the others {}", backend.name, found, nodes));
       nodes = found;
       first = false;
     }
@@ -85,12 +89,15 @@ void add_perft_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("perft", "count the leaves of the tree of legal moves");
   const auto options = std::make_shared<PerftOptions>();
   options->position.add_to(*command);
-  command->add_option("--depth", options->depth, "plies")->required()->check(CLI::Range(0, 100));
+  command->add_option("--depth", options->depth, "plies")
+      ->required()
+      ->check(CLI::Range(0, 100).description(""))
+      ->type_name("N");
   command->add_flag("--chess960", options->position.chess960,
                     "castling in moves is king takes rook");
   command->add_flag("--divide", options->divide, "leaves below each move");
   command->add_option("--sliders", options->sliders, "back end: magic, pext, or all (must agree)")
-      ->check(CLI::IsMember({"default", "magic", "pext", "all"}))
+      ->check(CLI::IsMember({"default", "magic", "pext", "all"}).description(""))
       ->type_name("NAME");
   command->add_flag("--json", options->json, "{\"nodes\": N}");
   command->callback([options, &exit_code] { exit_code = run(*options); });

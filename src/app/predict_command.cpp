@@ -32,11 +32,12 @@ void print_json(const Game& game, float value, const std::vector<Prediction>& pr
   Json moves = Json::array();
   for (const Prediction& prediction : predictions) {
     const std::optional<int> index = nn::fromto_index(position, prediction.move);
-    moves.push_back({{"uci", to_uci(position, prediction.move, game.is_chess960())},
-                     {"san", to_san(position, prediction.move)},
-                     {"index", index ? Json(*index) : Json(nullptr)},
-                     {"logit", std::isfinite(prediction.logit) ? Json(prediction.logit) : Json(nullptr)},
-                     {"p", prediction.p}});
+    moves.push_back(
+        {{"uci", to_uci(position, prediction.move, game.is_chess960())},
+         {"san", to_san(position, prediction.move)},
+         {"index", index ? Json(*index) : Json(nullptr)},
+         {"logit", std::isfinite(prediction.logit) ? Json(prediction.logit) : Json(nullptr)},
+         {"p", prediction.p}});
   }
   fmt::print("{}\n", Json{{"fen", to_fen(position)}, {"value", value}, {"moves", moves}}.dump());
 }

@@ -12,8 +12,8 @@
 namespace tahl::app {
 namespace {
 
-using Member = std::variant<std::monostate, bool UciOptions::*, int UciOptions::*,
-                            std::string UciOptions::*>;
+using Member =
+    std::variant<std::monostate, bool UciOptions::*, int UciOptions::*, std::string UciOptions::*>;
 
 struct OptionRow {
   std::string_view name;
@@ -27,7 +27,12 @@ constexpr int kMostNumber = 2'147'483'647;
 
 // In the order in which GUIs list them.
 const OptionRow kOptions[] = {
-    {"Player", &UciOptions::player, 0, 0, {"mcts", "policy", "minimax"}, OptionEffect::RebuildPlayer},
+    {"Player",
+     &UciOptions::player,
+     0,
+     0,
+     {"mcts", "policy", "minimax"},
+     OptionEffect::RebuildPlayer},
     {"Net", &UciOptions::net, 0, 0, {}, OptionEffect::RebuildPlayer},
     {"Hash", &UciOptions::hash, 1, 65536, {}, OptionEffect::RebuildPlayer},
     {"Clear Hash", {}, 0, 0, {}, OptionEffect::ClearHash},

@@ -14,16 +14,16 @@ struct UciOptions {
   std::string net;              // file or name of an embedded net; empty: the default
   int hash = 64;                // MiB for the search tree or table
   int threads = 1;
-  bool ponder = false;          // only tells that the GUI may ponder
+  bool ponder = false;  // only tells that the GUI may ponder
   int multi_pv = 1;
   bool chess960 = false;
   bool show_wdl = false;
-  int move_overhead = 30;       // ms kept back a move for the way to the GUI
-  int temperature = 0;          // policy: hundredths; 0 plays the likeliest move
-  int finish_plies = 1;         // policy: plies looked ahead for mates and stalemates, 0-2
-  int max_depth = 0;            // cap on every search, 0 none
-  int max_nodes = 0;            // cap on every search, 0 none
-  int seed = 0;                 // 0: another one each start
+  int move_overhead = 30;  // ms kept back a move for the way to the GUI
+  int temperature = 0;     // policy: hundredths; 0 plays the likeliest move
+  int finish_plies = 1;    // policy: plies looked ahead for mates and stalemates, 0-2
+  int max_depth = 0;       // cap on every search, 0 none
+  int max_nodes = 0;       // cap on every search, 0 none
+  int seed = 0;            // 0: another one each start
 };
 
 // What has to happen after an option has changed.
@@ -33,6 +33,7 @@ enum class OptionEffect { None, RebuildPlayer, ClearHash };
 std::vector<std::string> option_lines();
 
 // `name` in any case. Numbers beyond the range are clamped to it.
-Expected<OptionEffect> set_option(UciOptions& options, std::string_view name, std::string_view value);
+Expected<OptionEffect> set_option(UciOptions& options, std::string_view name,
+                                  std::string_view value);
 
 }  // namespace tahl::app

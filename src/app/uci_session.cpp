@@ -14,7 +14,8 @@ namespace {
 // Longer lines are dropped: a thousand-move game needs 10 KB.
 constexpr std::size_t kLongestLine = 1 << 20;
 
-// Leaves below `position`, or nothing once stopped. The tree's last four plies are counted in one go.
+// Leaves below `position`, or nothing once stopped. The tree's last four plies are counted in one
+// go.
 std::optional<std::uint64_t> stoppable_perft(const Position& position, int depth,
                                              const std::stop_token& stop) {
   if (stop.stop_requested()) return std::nullopt;
@@ -78,6 +79,11 @@ bool UciSession::handle(std::string_view line) {
   return true;
 }
 
+void UciSession::handle_end_of_input() {
+  if (counting_ && search_thread_.joinable()) search_thread_.join();
+  end_search();
+}
+
 void UciSession::identify() {
   std::vector<std::string> lines = {"id name Tahl " TAHL_VERSION, "id author the Tahl authors"};
   for (std::string& line : option_lines()) lines.push_back(std::move(line));
@@ -98,9 +104,8 @@ void UciSession::new_game() {
 
 void UciSession::set_position(const std::vector<std::string_view>& words) {
   end_search();
-  auto word = std::find_if(words.begin(), words.end(), [](std::string_view w) {
-    return w == "startpos" || w == "fen";
-  });
+  auto word = std::find_if(words.begin(), words.end(),
+                           [](std::string_view w) { return w == "startpos" || w == "fen"; });
   if (word == words.end()) return complain("position: neither startpos nor fen");
   Game game(Position::initial(), options_.chess960);
   const bool has_fen = *word++ == "fen";
@@ -174,9 +179,11 @@ void UciSession::go(const std::vector<std::string_view>& words) {
   Go go = parse_go(words, game_);
   for (const std::string& complaint : go.complaints) complain(complaint);
   searching_ = true;
+  counting_ = go.perft.has_value();
   if (go.perft) {
-    search_thread_ = std::jthread(
-        [this, game = game_, depth = *go.perft](std::stop_token stop) { perft(stop, game, depth); });
+    search_thread_ = std::jthread([this, game = game_, depth = *go.perft](std::stop_token stop) {
+      perft(stop, game, depth);
+    });
     return;
   }
   prepare_player();
@@ -186,15 +193,13 @@ void UciSession::go(const std::vector<std::string_view>& words) {
   if (options_.max_depth > 0)
     limits.depth = std::min(limits.depth.value_or(options_.max_depth), options_.max_depth);
   if (options_.max_nodes > 0)
-    limits.nodes = std::min<std::int64_t>(limits.nodes.value_or(options_.max_nodes),
-                                          options_.max_nodes);
+    limits.nodes =
+        std::min<std::int64_t>(limits.nodes.value_or(options_.max_nodes), options_.max_nodes);
   ponder_hit_ = false;
   limits.ponder_hit = [this] { return ponder_hit_.load(); };
   const InfoStyle style{.chess960 = options_.chess960, .show_wdl = options_.show_wdl};
-  search_thread_ =
-      std::jthread([this, game = game_, limits = std::move(limits), style](std::stop_token stop) {
-        search(stop, game, limits, style);
-      });
+  search_thread_ = std::jthread([this, game = game_, limits = std::move(limits), style](
+                                    std::stop_token stop) { search(stop, game, limits, style); });
 }
 
 void UciSession::ponder_hit() {
@@ -295,11 +300,12 @@ void run_uci(std::istream& in, std::ostream& out, PlayerFactory make_player) {
       continue;
     }
     if (length > kLongestLine) {
-      session.complain(fmt::format("a line of {} bytes, at most {} are read", length, kLongestLine));
+      session.complain(
+          fmt::format("a line of {} bytes, at most {} are read", length, kLongestLine));
     } else if (!session.handle(line)) {
       return;
     }
-    if (at_end) return;
+    if (at_end) return session.handle_end_of_input();
     line.clear();
     length = 0;
   }

@@ -26,9 +26,9 @@ using PlayerFactory =
 // The program's own players (search/player.h).
 Expected<std::unique_ptr<search::Player>> make_uci_player(const UciOptions& options);
 
-// One conversation with a GUI. The caller's thread reads and calls handle(), which never waits for a search but
-// to end it; each `go` has a thread of its own. Lines go out whole and flushed.
-// The player is built when first needed (isready, go), so that `uci` is answered at once.
+// One conversation with a GUI. The caller's thread reads and calls handle(), which never waits for
+// a search but to end it; each `go` has a thread of its own. Lines go out whole and flushed. The
+// player is built when first needed (isready, go), so that `uci` is answered at once.
 class UciSession {
  public:
   UciSession(std::ostream& out, PlayerFactory make_player);
@@ -36,6 +36,8 @@ class UciSession {
 
   // False at `quit`.
   bool handle(std::string_view line);
+  // The end of input stops a search, but lets `go perft` finish, so that it can be piped in.
+  void handle_end_of_input();
   void complain(std::string_view text);  // "info string error: TEXT"
 
  private:
@@ -55,8 +57,8 @@ class UciSession {
   void search(std::stop_token stop, const Game& game, const search::Limits& limits,
               const InfoStyle& style);
   void perft(const std::stop_token& stop, const Game& game, int depth);
-  search::Choice choose(const std::stop_token& stop, const Game& game,
-                        const search::Limits& limits, const search::Report& report);
+  search::Choice choose(const std::stop_token& stop, const Game& game, const search::Limits& limits,
+                        const search::Report& report);
 
   void send(std::string_view text);  // one or more lines
 
@@ -75,6 +77,7 @@ class UciSession {
   std::mutex hold_mutex_;  // guards ponder_hit_ for the wait of a held bestmove
   std::condition_variable_any hold_;
   std::atomic<bool> ponder_hit_ = false;
+  bool counting_ = false;       // search_thread_ runs perft
   std::jthread search_thread_;  // last: ends before what it uses
 };
 

@@ -23,10 +23,9 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 // Longest time taken from a GUI: 115 days, so that no sum or product of times can overflow.
 constexpr std::int64_t kMostMilliseconds = 10'000'000'000;
 
-constexpr std::string_view kGoWords[] = {"searchmoves", "ponder", "wtime", "btime",
-                                         "winc",        "binc",   "depth", "nodes",
-                                         "mate",        "perft",  "infinite", "movetime",
-                                         "movestogo"};
+constexpr std::string_view kGoWords[] = {"searchmoves", "ponder",   "wtime",    "btime", "winc",
+                                         "binc",        "depth",    "nodes",    "mate",  "perft",
+                                         "infinite",    "movetime", "movestogo"};
 
 bool is_go_word(std::string_view word) {
   return std::find(std::begin(kGoWords), std::end(kGoWords), word) != std::end(kGoWords);

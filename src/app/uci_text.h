@@ -39,8 +39,8 @@ struct InfoStyle {
 };
 // lc0's mapping of an expected result to centipawns: 111.71 tan(1.562 value); +-12,800 at the ends.
 int centipawns(double value);
-// Win, draw and loss in thousandths, from the expected result alone: with p = (1 + value) / 2, two coins
-// that each fall for us with p give p^2, 2p(1 - p), (1 - p)^2, whose mean is `value`.
+// Win, draw and loss in thousandths, from the expected result alone: with p = (1 + value) / 2, two
+// coins that each fall for us with p give p^2, 2p(1 - p), (1 - p)^2, whose mean is `value`.
 struct Wdl {
   int win, draw, loss;
 };
