@@ -88,16 +88,16 @@ Expected<OptionEffect> set_option(UciOptions& options, std::string_view name,
   });
   if (row == std::end(kOptions)) {
     if (equal_ignoring_case(name, kAboutName)) return OptionEffect::None;
-    return fail("setoption: there is no option \"{}\"", quoted(name));
+    return fail("setoption: there is no option {}", quoted(name));
   }
   if (const auto* flag = std::get_if<bool UciOptions::*>(&row->member)) {
     const bool on = equal_ignoring_case(value, "true");
     if (!on && !equal_ignoring_case(value, "false"))
-      return fail("setoption {}: \"{}\" is neither true nor false", row->name, quoted(value));
+      return fail("setoption {}: {} is neither true nor false", row->name, quoted(value));
     options.*(*flag) = on;
   } else if (const auto* number = std::get_if<int UciOptions::*>(&row->member)) {
     const std::optional<std::int64_t> given = parse_number(value);
-    if (!given) return fail("setoption {}: \"{}\" is no number", row->name, quoted(value));
+    if (!given) return fail("setoption {}: {} is no number", row->name, quoted(value));
     options.*(*number) = static_cast<int>(std::clamp<std::int64_t>(*given, row->min, row->max));
   } else if (const auto* text = std::get_if<std::string UciOptions::*>(&row->member)) {
     if (row->choices.size() == 0) {
@@ -107,7 +107,7 @@ Expected<OptionEffect> set_option(UciOptions& options, std::string_view name,
           std::find_if(row->choices.begin(), row->choices.end(),
                        [&](std::string_view c) { return equal_ignoring_case(c, value); });
       if (choice == row->choices.end())
-        return fail("setoption {}: there is no \"{}\"", row->name, quoted(value));
+        return fail("setoption {}: there is no {}", row->name, quoted(value));
       options.*(*text) = *choice;
     }
   }

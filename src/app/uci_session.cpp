@@ -74,7 +74,7 @@ bool UciSession::handle(std::string_view line) {
       debug_ = i + 1 < all.size() ? all[i + 1] == "on" : debug_;
       return true;
     }
-    if (debug_) send(fmt::format("info string skipped \"{}\"", quoted(command)));
+    if (debug_) send(fmt::format("info string skipped {}", quoted(command)));
   }
   return true;
 }

@@ -71,7 +71,7 @@ class GoParser {
     if (next_ < words_.size() && !is_go_word(words_[next_])) {
       const std::string_view text = words_[next_++];
       if (const auto number = parse_number(text)) return number;
-      complain(fmt::format("go {}: \"{}\" is no number", word, quoted(text)));
+      complain(fmt::format("go {}: {} is no number", word, quoted(text)));
     } else {
       complain(fmt::format("go {}: a number is missing", word));
     }
