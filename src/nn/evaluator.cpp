@@ -1,0 +1,120 @@
+#include "nn/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "nn/encoding.h"
+#include "nn/network.h"
+#include "nn/policy_map.h"
+
+namespace tahl::nn {
+namespace {
+
+constexpr float kNoLogit = -std::numeric_limits<float>::infinity();
+
+class NetworkEvaluator : public Evaluator {
+ public:
+  NetworkEvaluator(std::unique_ptr<Network> network, PolicyHead head, std::string name)
+      : network_(std::move(network)), head_(head), name_(std::move(name)) {}
+
+  std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) override {
+    constexpr std::size_t kInputs = kRdt19Planes * 64;
+    const auto outputs = static_cast<std::size_t>(policy_outputs(head_));
+    planes_.resize(batch.size() * kInputs);
+    policy_.resize(batch.size() * outputs);
+    value_.resize(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      encode_rdt19(*batch[i].game, std::span(planes_).subspan(i * kInputs, kInputs));
+    network_->forward(planes_, static_cast<int>(batch.size()), policy_, value_);
+
+    std::vector<Evaluation> evaluations(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const std::span<const float> row = std::span(policy_).subspan(i * outputs, outputs);
+      evaluations[i].value = std::clamp(value_[i], -1.f, 1.f);
+      evaluations[i].logits.reserve(static_cast<std::size_t>(batch[i].legal->size()));
+      for (const Move m : *batch[i].legal)
+        evaluations[i].logits.push_back(
+            policy_logit(head_, batch[i].game->position(), m, row).value_or(kNoLogit));
+    }
+    return evaluations;
+  }
+
+  std::unique_ptr<Evaluator> clone() const override {
+    return std::make_unique<NetworkEvaluator>(network_->clone(), head_, name_);
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  std::unique_ptr<Network> network_;
+  PolicyHead head_;
+  std::string name_;
+  std::vector<float> planes_, policy_, value_;
+};
+
+class UniformEvaluator : public Evaluator {
+ public:
+  std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) override {
+    std::vector<Evaluation> evaluations;
+    evaluations.reserve(batch.size());
+    for (const EvalRequest& request : batch)
+      evaluations.push_back({0, std::vector<float>(static_cast<std::size_t>(request.legal->size()))});
+    return evaluations;
+  }
+  std::unique_ptr<Evaluator> clone() const override { return uniform_evaluator(); }
+  std::string name() const override { return "uniform"; }
+};
+
+Expected<std::unique_ptr<Evaluator>> from_network(Expected<std::unique_ptr<Network>> network,
+                                                  const std::string& name) {
+  if (!network) return tl::unexpected(network.error());
+  const NetInfo& info = (*network)->info();
+  if (info.encoding != "rdt19")
+    return fail("{}: the net wants the encoding \"{}\"; this program has rdt19", name, info.encoding);
+  const Expected<PolicyHead> head = parse_policy_head(info.arch.policy_head);
+  if (!head) return fail("{}: {}", name, head.error().message);
+  return std::make_unique<NetworkEvaluator>(std::move(*network), *head, name);
+}
+
+}  // namespace
+
+Evaluation Evaluator::evaluate(const Game& game, const MoveList& legal) {
+  const EvalRequest request{&game, &legal};
+  return std::move(evaluate(std::span(&request, 1)).front());
+}
+
+Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path) {
+  const std::span<const EmbeddedNet> embedded = embedded_nets();
+  if (path.empty() && embedded.empty())
+    return fail("net: this program was built without one; name a net file");
+  for (const EmbeddedNet& net : embedded)
+    if (path.empty() || path == net.name)
+      return from_network(load_cpu_network(net.bytes, std::string(net.name)), std::string(net.name));
+  return from_network(load_cpu_network(std::filesystem::path(path)),
+                      std::filesystem::path(path).filename().string());
+}
+
+std::unique_ptr<Evaluator> uniform_evaluator() { return std::make_unique<UniformEvaluator>(); }
+
+std::vector<float> softmax(std::span<const float> logits, float temperature) {
+  std::vector<float> p(logits.size());
+  if (p.empty()) return p;
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  if (temperature <= 0) {
+    p[static_cast<std::size_t>(largest - logits.begin())] = 1;
+    return p;
+  }
+  if (!std::isfinite(*largest)) {  // no move has a logit (or one is infinite): nothing to tell them apart by
+    std::fill(p.begin(), p.end(), 1.f / static_cast<float>(p.size()));
+    return p;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    p[i] = std::exp((logits[i] - *largest) / temperature);
+    sum += p[i];
+  }
+  for (float& x : p) x = static_cast<float>(x / sum);
+  return p;
+}
+
+}  // namespace tahl::nn
