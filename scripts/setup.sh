@@ -73,19 +73,31 @@ install_missing() {
     fi
   fi
   local apt=(${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
+  local line kind percent _
   progress "installing $missing(the log is $log)"
   "${apt[@]}" update >"$log" 2>&1 </dev/null || true # a broken third-party list need not matter: install will tell
+  # apt tells its progress in lines among its output.
   # shellcheck disable=SC2086 # a list of words
-  "${apt[@]}" install --no-install-recommends $missing >>"$log" 2>&1 </dev/null ||
-    die "apt could not install $missing($log: $(error_in "$log"))"
+  "${apt[@]}" -o APT::Status-Fd=1 install --no-install-recommends $missing 2>&1 </dev/null | {
+    while IFS= read -r line; do
+      case $line in
+        dlstatus:* | pmstatus:*)
+          IFS=: read -r kind _ percent _ <<<"$line"
+          [[ $kind == dlstatus ]] && kind='fetching' || kind='installing'
+          progress "$kind what is missing: ${percent%%.*} %" "$kind ${percent%?.*}"
+          ;;
+        *) printf '%s\n' "$line" >>"$log" ;;
+      esac
+    done
+  } || die "apt could not install $missing($log: $(error_in "$log"))"
   clear_progress
 }
 
-# The instruction set: x86-64-v3 (which brings PEXT) where the processor has all of it.
+# The instruction set: x86-64-v3 (which brings PEXT) where the processor has it: these three never come without the rest.
 has_x86_64_v3() {
   local flags flag
   flags=" $(grep -m1 '^flags' /proc/cpuinfo 2>/dev/null || true) "
-  for flag in avx2 bmi1 bmi2 fma movbe abm f16c; do
+  for flag in avx2 bmi2 fma; do
     [[ "$flags" == *" $flag "* ]] || return 1
   done
 }
