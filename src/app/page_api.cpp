@@ -172,8 +172,9 @@ HttpReply load_reply(const Json& body) {
   if (text->find('[') == std::string::npos && text->find('/') != std::string::npos) {
     return bad_request(position.error());
   }
-  PgnReader reader = PgnReader::from_text(*text);
-  const PgnGame* game = reader.next();
+  Expected<PgnReader> reader = PgnReader::from_text(*text);
+  if (!reader) return bad_request(reader.error());
+  const PgnGame* game = reader->next();
   if (!game || (game->moves.empty() && game->tags.items.empty())) {
     return error_reply(400, "text: neither a FEN nor a PGN");
   }
@@ -228,7 +229,9 @@ Expected<std::unique_ptr<BoardApi>> BoardApi::create(const BoardOptions& options
   }
   std::random_device random;
   api->launch_ = fmt::format("{:08x}{:08x}", random(), random());
-  Expected<std::unique_ptr<nn::Evaluator>> net = nn::load_evaluator(api->options_.net);
+  Expected<std::unique_ptr<nn::Evaluator>> net = api->options_.net == "uniform"
+                                                     ? nn::uniform_evaluator()
+                                                     : nn::load_evaluator(api->options_.net);
   if (net) {
     api->net_ = std::move(*net);
     api->net_name_ = api->net_->name();
