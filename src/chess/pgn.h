@@ -136,8 +136,8 @@ struct PgnWriteOptions {
 using PgnTagList = std::vector<std::pair<std::string, std::string>>;
 
 // PGN export format: the seven tag roster first (missing ones as "?"), then the other tags in their
-// order, with SetUp, FEN and Variant added where the start needs them; lines of at most 80 columns;
-// a blank line at the end.
+// order, with SetUp, FEN and Variant added where the start needs them; lines of fewer than 80
+// columns; a blank line at the end.
 std::string to_pgn(const Game& game, const PgnTagList& tags, const PgnWriteOptions& options = {});
 
 }  // namespace tahl

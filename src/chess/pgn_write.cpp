@@ -8,7 +8,7 @@
 namespace tahl {
 namespace {
 
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kColumns = 79;  // the standard discourages lines of 80 and more (4.3)
 constexpr std::string_view kRoster[] = {"Event", "Site",  "Date",  "Round",
                                         "White", "Black", "Result"};
 
@@ -112,9 +112,10 @@ std::string to_pgn(const Game& game, const PgnTagList& tags, const PgnWriteOptio
   for (std::size_t ply = 0; ply < game.moves().size(); ++ply) {
     const Position& position = game.positions()[ply];
     const bool white = position.side_to_move() == Color::White;
+    std::string move;  // with its number, which stays on the move's line
     if (white || number_due)
-      lines.word(fmt::format("{}{}", position.fullmove_number(), white ? "." : "..."));
-    lines.word(to_san(position, game.moves()[ply]));
+      move = fmt::format("{}{} ", position.fullmove_number(), white ? "." : "...");
+    lines.word(move + to_san(position, game.moves()[ply]));
     number_due = comment(ply + 1);
   }
   lines.word(to_string(result));

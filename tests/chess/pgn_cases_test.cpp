@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -151,6 +152,30 @@ TEST(PgnCases, AreReadAsStated) {
     RecordProperty(cells[0], why.empty() ? "as stated" : "differs");
   }
   EXPECT_GE(cases, 26);
+}
+
+// That collection was written by another program (pgn-extract).
+TEST(PgnCases, WritesGamesByteForByteAsAnotherProgramDid) {
+  const auto path = test::shared_path("data/games/lichess-titled.pgn.zst");
+  if (!path) GTEST_SKIP() << "no collection beside the checkout";
+  auto source = open_bytes(*path);
+  ASSERT_TRUE(source.has_value());
+  std::string text;
+  for (std::array<char, 65536> part;;) {
+    const auto n = (*source)->read(part.data(), part.size());
+    ASSERT_TRUE(n.has_value());
+    if (*n == 0) break;
+    text.append(part.data(), *n);
+  }
+  PgnReader reader = PgnReader::from_text(text).value();
+  std::string written;
+  while (const PgnGame* game = reader.next()) {
+    PgnTagList tags;
+    for (const PgnTag& tag : game->tags.items) tags.emplace_back(tag.name, tag.value);
+    written += to_pgn(to_game(*game), tags, {game->result, {}});
+  }
+  EXPECT_EQ(reader.games_seen(), 954u);
+  EXPECT_TRUE(written == text);
 }
 
 }  // namespace
