@@ -133,7 +133,7 @@ build() {
   shift
   NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$(parallel_jobs)" "$@" 2>&1 </dev/null | tee "$log" | {
     while IFS= read -r line; do
-      if [[ "$line" =~ ^\[([0-9]+)/([0-9]+)\]\ (.*) ]]; then
+      if [[ "$line" =~ ^\[([0-9]+)/([0-9]+)\]\ [^R] ]]; then # not "Re-checking globbed directories"
         progress "building $folder: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}" $((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
       fi
     done
