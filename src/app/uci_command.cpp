@@ -12,10 +12,14 @@ Expected<std::unique_ptr<search::Player>> make_uci_player(const UciOptions& opti
   const auto add = [&](std::string name, std::string value) {
     spec.options.emplace_back(std::move(name), std::move(value));
   };
-  if (options.player != "minimax" && !options.net.empty()) add("net", options.net);
-  if (options.player == "policy") {
+  if (options.player != "minimax") {
+    if (!options.net.empty()) add("net", options.net);
     add("temperature", fmt::format("{}", options.temperature / 100.0));
+  }
+  if (options.player == "policy") {
     add("finish", fmt::format("{}", options.finish_plies));
+  } else {
+    add("hash", fmt::format("{}", options.hash));
   }
   const std::uint64_t seed =
       options.seed > 0 ? static_cast<std::uint64_t>(options.seed) : std::random_device{}();

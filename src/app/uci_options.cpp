@@ -36,7 +36,7 @@ const OptionRow kOptions[] = {
     {"Net", &UciOptions::net, 0, 0, {}, OptionEffect::RebuildPlayer},
     {"Hash", &UciOptions::hash, 1, 65536, {}, OptionEffect::RebuildPlayer},
     {"Clear Hash", {}, 0, 0, {}, OptionEffect::ClearHash},
-    {"Threads", &UciOptions::threads, 1, 512, {}, OptionEffect::RebuildPlayer},
+    {"Threads", &UciOptions::threads, 1, 1},
     {"Ponder", &UciOptions::ponder},
     {"MultiPV", &UciOptions::multi_pv, 1, 218},
     {"Move Overhead", &UciOptions::move_overhead, 0, 10000},

@@ -12,14 +12,14 @@ namespace tahl::app {
 struct UciOptions {
   std::string player = "mcts";  // mcts, policy or minimax
   std::string net;              // file or name of an embedded net; empty: the default
-  int hash = 64;                // MiB for the search tree or table
+  int hash = 256;               // MiB for the search tree or table
   int threads = 1;
   bool ponder = false;  // only tells that the GUI may ponder
   int multi_pv = 1;
   bool chess960 = false;
   bool show_wdl = false;
   int move_overhead = 30;  // ms kept back a move for the way to the GUI
-  int temperature = 0;     // policy: hundredths; 0 plays the likeliest move
+  int temperature = 0;          // net players: hundredths; 0 plays the first choice
   int finish_plies = 1;    // policy: plies looked ahead for mates and stalemates, 0-2
   int max_depth = 0;       // cap on every search, 0 none
   int max_nodes = 0;       // cap on every search, 0 none

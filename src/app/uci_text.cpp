@@ -39,7 +39,6 @@ class GoParser {
 
   Go parse() {
     while (next_ < words_.size()) take(words_[next_++]);
-    use_their_clock();
     return std::move(go_);
   }
 
@@ -107,15 +106,6 @@ class GoParser {
         go_.limits.search_moves.push_back(*move);
       }
     }
-  }
-
-  // A GUI that gives only the opponent's clock still waits for a move: take a fortieth of that.
-  void use_their_clock() {
-    search::Limits& limits = go_.limits;
-    const auto us = static_cast<std::size_t>(index(game_.position().side_to_move()));
-    if (limits.time[us] || !limits.time[1 - us] || limits.movetime || limits.infinite) return;
-    limits.time[us] = std::clamp(*limits.time[1 - us], milliseconds(1), milliseconds(120'000));
-    limits.moves_to_go = 40;
   }
 
   void complain(std::string text) { go_.complaints.push_back(std::move(text)); }

@@ -383,10 +383,6 @@ TEST(UciGo, SearchesALittleForNothing) {
   EXPECT_EQ(go("nodes 0").limits.nodes, 1);
 }
 
-TEST(UciGo, SetsALimitWhenOnlyTheOpponentHasAClock) {
-  EXPECT_TRUE(go("btime 885300").limits.time[0].has_value());
-}
-
 TEST(UciGo, NamesTheWordWithoutANumber) {
   EXPECT_THAT(go("depth many").complaints, ElementsAre("go depth: \"many\" is no number"));
   EXPECT_THAT(go("depth infinite").complaints, ElementsAre("go depth: a number is missing"));

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Command lines: help as written in tests/data/cli, errors as one line, and answers held to golden data.
+
+    cli.test.py TAHL [--update]     --update writes the help texts anew
+"""
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = os.path.join(ROOT, "tests", "data")
+SHARED = os.path.join(ROOT, "..", "shared")
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+
+HELP = {
+    "help": ["--help"],
+    "help-perft": ["perft", "--help"],
+    "help-predict": ["predict", "--help"],
+    "help-encode": ["encode", "--help"],
+    "help-uci": ["uci", "--help"],
+    "encode-start": ["encode"],
+}
+
+# Arguments, exit status (1 failed, 2 wrong usage), and what the one line on stderr says.
+ERRORS = [
+    (["nosuch"], 2, "nosuch"),
+    (["--nosuch"], 2, "--nosuch"),
+    (["perft"], 2, "--depth"),
+    (["perft", "--depth", "x"], 2, "--depth"),
+    (["perft", "--depth", "-1"], 2, "--depth"),
+    (["perft", "--depth", "99999999999999999999"], 2, "--depth"),
+    (["perft", "--depth", "1", "--sliders", "wood"], 2, "wood"),
+    (["perft", "--depth"], 2, "--depth"),
+    (["encode", "--encoding", "morse"], 2, "morse"),
+    (["encode", "--moves"], 2, "--moves"),
+    (["perft", "", "--depth", "1"], 1, "fen"),
+    (["perft", "8/8/8/8/8/8/8/8", "--depth", "1"], 1, "king"),
+    (["perft", "nonsense", "--depth", "1"], 1, "fen"),
+    (["perft", START + " extra", "--depth", "1"], 1, "fen"),
+    (["perft", *START.split(), "extra", "--depth", "1"], 1, "fen"),
+    (["perft", "\x01\x1b[31m\xff", "--depth", "1"], 1, "fen"),
+    (["perft", "p" * 100000, "--depth", "1"], 1, "fen"),
+    (["perft", "--depth", "1", "--moves", "e2e4", "e2e4"], 1, "move 2"),
+    (["encode", "--moves", "e2e4 e7e5 e1e3"], 1, "move 3"),
+    (["encode", "K7/8/8/8/8/8/8/7K", "w"], 1, "fen"),
+    (["predict", "k7/P7/8/8/8/8/8/K6x"], 1, "fen"),
+    (["predict", "--moves", "a1a1"], 1, "move 1"),
+    (["predict", "--net", "/no/such/net"], 1, "/no/such/net"),
+    (["predict", "--net", "/"], 1, "/"),
+]
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+def run(tahl, arguments):
+    return subprocess.run(
+        [tahl, *arguments], capture_output=True, text=True, errors="replace", timeout=120, stdin=subprocess.DEVNULL
+    )
+
+
+def answer(tahl, *arguments):
+    """The JSON of a command that must do well."""
+    done = run(tahl, arguments)
+    if done.returncode != 0 or done.stderr:
+        raise SystemExit(f"cli.test.py: {' '.join(arguments)}: status {done.returncode}, {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def check_help(tahl, update):
+    for name, arguments in HELP.items():
+        path = os.path.join(DATA, "cli", name + ".txt")
+        done = run(tahl, arguments)
+        check(done.returncode == 0 and not done.stderr, f"{arguments}: status {done.returncode}, {done.stderr}")
+        if update:
+            with open(path, "w") as file:
+                file.write(done.stdout)
+        with open(path) as file:
+            check(done.stdout == file.read(), f"{arguments}: differs from {path} (--update writes it anew)")
+
+
+def check_error(tahl, arguments, status, text):
+    done = run(tahl, arguments)
+    shown = " ".join(a[:40] for a in arguments)
+    check(done.returncode == status, f"{shown!r}: status {done.returncode}, not {status}: {done.stderr[:200]}")
+    lines = done.stderr.splitlines()
+    check(len(lines) == 1, f"{shown!r}: {len(lines)} lines on stderr: {done.stderr[:300]}")
+    check(lines and lines[0].startswith("tahl: ") and text in lines[0], f"{shown!r}: says {done.stderr[:200]}")
+    check(len(done.stderr) < 500, f"{shown!r}: a line of {len(done.stderr)} bytes")
+    check(not done.stdout, f"{shown!r}: prints {done.stdout[:100]}")
+
+
+def check_bad_nets(tahl):
+    """Nets that are none, or not all there: one line, whatever is in them."""
+    whole = b""
+    nets = os.path.join(ROOT, "nets")
+    for name in sorted(os.listdir(nets)):
+        if name.endswith(".safetensors"):
+            with open(os.path.join(nets, name), "rb") as file:
+                whole = file.read()
+            break
+    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    bad = {
+        "empty": b"",
+        "short": b"\x10\x00\x00",
+        "long-header": struct.pack("<Q", 2**63) + b"{}",
+        "no-json": struct.pack("<Q", 4) + b"{]{]",
+        "no-data": struct.pack("<Q", len(header)) + header,
+        "no-arch": struct.pack("<Q", len(header)) + header + bytes(8),
+        "deep": struct.pack("<Q", 100000) + b"[" * 100000,
+        "text": b"this is no net\n" * 100,
+        "zip": b"PK\x03\x04" + bytes(100),
+    }
+    if whole:
+        bad["cut-in-header"] = whole[:100]
+        bad["cut-in-data"] = whole[: len(whole) // 2]
+        bad["cut-at-end"] = whole[:-1]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in bad.items():
+            path = os.path.join(folder, name + (".pt" if name == "zip" else ".safetensors"))
+            with open(path, "wb") as file:
+                file.write(content)
+            check_error(tahl, ["predict", "--net", path], 1, name)
+
+
+def golden_rows():
+    path = os.path.join(SHARED, "golden", "rdt19_planes.jsonl")
+    if not os.path.exists(path):
+        path = os.path.join(DATA, "golden", "rdt19_planes.jsonl")
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def check_encode(tahl, rows):
+    for row in rows:
+        out = answer(tahl, "encode", row["start"], *(["--moves", *row["moves"]] if row["moves"] else []), "--json")
+        planes = out["planes"]
+        check(list(out) == ["encoding", "planes"] and out["encoding"] == "rdt19", f"encode: keys {list(out)}")
+        check(planes[:17] == row["planes"], f"encode {row['fen']}: planes differ")
+        check(math.isclose(planes[17], row["fifty"], abs_tol=1e-6), f"encode {row['fen']}: fifty {planes[17]}")
+        check(planes[18] == row["repetition"], f"encode {row['fen']}: repetition {planes[18]}")
+
+
+def check_predict(tahl, rows):
+    for row in rows:
+        out = answer(tahl, "predict", *row["start"].split(), "--moves", *row["moves"], "--json")
+        check(list(out) == ["fen", "value", "moves"], f"predict: keys {list(out)}")
+        check(out["fen"] == row["fen"], f"predict: fen {out['fen']}, not {row['fen']}")
+        check(-1 <= out["value"] <= 1, f"predict {row['fen']}: value {out['value']}")
+        p = [move["p"] for move in out["moves"]]
+        check(math.isclose(sum(p), 1, abs_tol=1e-4), f"predict {row['fen']}: p sums to {sum(p)}")
+        check(p == sorted(p, reverse=True), f"predict {row['fen']}: not sorted by p")
+        indices = {move["uci"]: move["index"] for move in out["moves"] if move["index"] is not None}
+        check(indices == row["legal"], f"predict {row['fen']}: indices differ")
+        for move in out["moves"]:
+            check(list(move) == ["uci", "san", "index", "logit", "p"], f"predict: keys {list(move)}")
+            if move["logit"] is None:
+                check(move["p"] == 0, f"predict {row['fen']}: {move['uci']} has p but no logit")
+    # Back rank mate: SAN carries its mark.
+    out = answer(tahl, "predict", "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1", "--json")
+    check("Ra8#" in [move["san"] for move in out["moves"]], "predict: Ra8# is not among the moves")
+    # Mated: no moves, no crash.
+    out = answer(tahl, "predict", "--moves", "f2f3 e7e5 g2g4 d8h4", "--json")
+    check(out["moves"] == [], "predict: moves after checkmate")
+    text = run(tahl, ["predict"]).stdout
+    check(text.count(" %") == 5, f"predict: not five moves: {text}")
+
+
+# https://www.chessprogramming.org/Perft_Results
+PERFT = [
+    (START, 4, 197281),
+    ("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -", 3, 97862),
+    ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -", 5, 674624),
+    ("r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", 3, 89890),
+]
+
+
+def check_perft(tahl):
+    for fen, depth, nodes in PERFT:
+        for words in ([fen], fen.split()):
+            out = answer(tahl, "perft", *words, "--depth", str(depth), "--sliders", "all", "--json")
+            check(out == {"nodes": nodes}, f"perft {fen}: {out}")
+    done = run(tahl, ["perft", "--depth", "2", "--divide"])
+    check("e2e4: 20\n" in done.stdout and "400 nodes" in done.stdout, f"perft --divide: {done.stdout}")
+    check(answer(tahl, "perft", "--depth", "0", "--json") == {"nodes": 1}, "perft at depth 0")
+
+
+def main(tahl, update):
+    check_help(tahl, update)
+    for arguments, status, text in ERRORS:
+        check_error(tahl, arguments, status, text)
+    check_bad_nets(tahl)
+    check_perft(tahl)
+    rows = golden_rows()
+    check_encode(tahl, rows)
+    check_predict(tahl, rows[:20])
+    print(f"{len(rows)} golden positions, {len(ERRORS)} errors, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: cli.test.py TAHL [--update]")
+    sys.exit(main(os.path.abspath(sys.argv[1]), "--update" in sys.argv[2:]))
