@@ -1,0 +1,13 @@
+#include "nn/cpu_kernels.h"
+
+// After the includes: their inline functions stay fit for every processor.
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+
+#define TAHL_LEVEL avx2
+#define TAHL_NAME "avx2"
+#define TAHL_LANES 8
+#define TAHL_SQUARES 4
+#include "nn/cpu_kernels_impl.h"
+
+#pragma GCC pop_options

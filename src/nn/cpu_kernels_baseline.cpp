@@ -1,0 +1,8 @@
+#include "nn/cpu_kernels.h"
+
+// Whatever the whole program is compiled for: SSE at least.
+#define TAHL_LEVEL baseline
+#define TAHL_NAME "baseline"
+#define TAHL_LANES 4
+#define TAHL_SQUARES 4
+#include "nn/cpu_kernels_impl.h"
