@@ -39,13 +39,13 @@ endfunction()
 
 # ---- nets: all of nets/*.safetensors, alphabetically, but the one that nets/default.txt names first ----
 
-file(GLOB nets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/nets/*.safetensors)
-file(GLOB default_net CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/nets/default.txt)
+file(GLOB nets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/nets/*.safetensors)
+file(GLOB default_net CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/nets/default.txt)
 list(SORT nets)
 if(default_net)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${default_net})
   file(STRINGS ${default_net} default_name LIMIT_COUNT 1)
-  set(default_path ${CMAKE_SOURCE_DIR}/nets/${default_name}.safetensors)
+  set(default_path ${PROJECT_SOURCE_DIR}/nets/${default_name}.safetensors)
   if(NOT default_path IN_LIST nets)
     message(FATAL_ERROR "nets/default.txt: there is no nets/${default_name}.safetensors")
   endif()
@@ -59,7 +59,7 @@ foreach(net IN LISTS nets)
   list(LENGTH entries i)
   list(APPEND entries "tahl_net_${i}|\"${name}\"|${net}")
 endforeach()
-tahl_embed(tahl_nn ${CMAKE_BINARY_DIR}/embedded/nets [=[
+tahl_embed(tahl_nn ${PROJECT_BINARY_DIR}/embedded/nets [=[
 #include <vector>
 
 #include "nn/evaluator.h"
@@ -83,8 +83,8 @@ if(TAHL_PAGE)
   if(NOT NPM OR NOT NODE)
     message(FATAL_ERROR "the board's page needs node and npm: install Debian's npm, or configure with -DTAHL_PAGE=OFF")
   endif()
-  set(web ${CMAKE_SOURCE_DIR}/web)
-  set(web_build ${CMAKE_BINARY_DIR}/web)
+  set(web ${PROJECT_SOURCE_DIR}/web)
+  set(web_build ${PROJECT_BINARY_DIR}/web)
   file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${web}/src/*)
   add_custom_command(
     OUTPUT ${web_build}/installed.stamp
@@ -115,7 +115,7 @@ if(TAHL_PAGE)
     list(APPEND entries "tahl_page_${i}|\"/${file}\", \"${type}\"|${web_build}/page/${file}")
   endforeach()
 endif()
-tahl_embed(tahl_app ${CMAKE_BINARY_DIR}/embedded/page [=[
+tahl_embed(tahl_app ${PROJECT_BINARY_DIR}/embedded/page [=[
 #include <vector>
 
 #include "app/page.h"
