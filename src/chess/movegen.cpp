@@ -243,7 +243,7 @@ std::uint64_t perft_by(const Position& p, int depth) {
 
 // Runs f with the back end as a type.
 template <class F>
-auto with_backend(SliderBackend backend, F f) {
+auto with_backend([[maybe_unused]] SliderBackend backend, F f) {
 #ifdef __BMI2__
   if (backend == SliderBackend::Pext) return f(Pext{});
 #endif
