@@ -85,6 +85,7 @@ async function settle() {
   search = new AbortController();
   thinking = false;
   problem = "";
+  document.body.dataset.state = "settling"; // what is on the board may no longer be the game
   remember();
   try {
     const position = await positionAt(game.moves.length);
