@@ -26,7 +26,7 @@ PackedPlanes pack_rdt19(const Position& p, bool repeated) {
       packed.squares[plane++] = p.can_castle(c, side) ? ~Bitboard{0} : 0;
   if (p.en_passant_square() != kNoSquare)
     packed.squares[plane] = in_frame(bit(p.en_passant_square()), us);
-  packed.fifty = static_cast<float>(p.halfmove_clock()) / 100.0f;
+  packed.fifty = static_cast<float>(std::min(p.halfmove_clock(), 100)) / 100.0f;
   packed.repetition = repeated ? 1.0f : 0.0f;
   return packed;
 }
