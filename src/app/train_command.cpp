@@ -11,14 +11,15 @@
 namespace tahl::app {
 namespace {
 
-// Becomes `tahl-train`, which is apart because LibTorch takes longer to load than most commands to run.
-// Returns only if it cannot.
+// Becomes `tahl-train`, which is apart because LibTorch takes longer to load than most commands to
+// run. Returns only if it cannot.
 int run(std::vector<std::string> arguments) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::string program = (self.parent_path() / "tahl-train").string();
   if (error || access(program.c_str(), X_OK) != 0)
-    return print_error("train: there is no tahl-train beside this program (build with -DTAHL_TRAIN=ON)");
+    return print_error(
+        "train: there is no tahl-train beside this program (build with -DTAHL_TRAIN=ON)");
   std::vector<char*> argv = {program.data()};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
