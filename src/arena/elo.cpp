@@ -12,7 +12,7 @@ std::optional<double> finite_elo(double share) {
 
 }  // namespace
 
-double elo_difference(double share) { return -400 * std::log10(1 / share - 1); }
+double elo_difference(double share) { return 400 * std::log10(share / (1 - share)); }
 double expected_share(double elo) { return 1 / (1 + std::pow(10., -elo / 400)); }
 
 Estimate estimate(const Score& score) {
@@ -37,6 +37,11 @@ Estimate estimate(const Score& score) {
   e.elo = finite_elo(e.share);
   e.low = finite_elo(e.share - e.error);
   e.high = finite_elo(e.share + e.error);
+  // All won: no spread to go by. The share with which that happens once in forty times (Clopper and
+  // Pearson).
+  const double least = std::pow(.025, 1. / score.games());
+  if (e.share == 1) e.low = finite_elo(least);
+  if (e.share == 0) e.high = finite_elo(1 - least);
   return e;
 }
 

@@ -110,7 +110,8 @@ MatchGame play_game(search::Player& white, search::Player& black, const Game& op
     const Move move = player.choose(game, options.limits, stop).move;
     if (stop.stop_requested()) return played;  // a move made in haste does not count
     if (!is_legal(game.position(), move)) {    // only a foreign player can do this
-      played.result = game.position().side_to_move() == Color::White ? Result::BlackWins : Result::WhiteWins;
+      played.result =
+          game.position().side_to_move() == Color::White ? Result::BlackWins : Result::WhiteWins;
       played.termination = "illegal move";
       return played;
     }
@@ -118,9 +119,10 @@ MatchGame play_game(search::Player& white, search::Player& black, const Game& op
   }
 }
 
-Expected<void> play_match(const Contestant& first, const Contestant& second, const MatchOptions& options,
-                          const std::map<int, Result>& done,
-                          const std::function<void(const MatchGame&)>& report, std::stop_token stop) {
+Expected<void> play_match(const Contestant& first, const Contestant& second,
+                          const MatchOptions& options, const std::map<int, Result>& done,
+                          const std::function<void(const MatchGame&)>& report,
+                          std::stop_token stop) {
   std::vector<int> numbers;
   for (int n = 0; n < (options.games + 1) / 2 * 2; ++n)
     if (!done.count(n)) numbers.push_back(n);
@@ -149,9 +151,9 @@ Expected<void> play_match(const Contestant& first, const Contestant& second, con
       p.first->seed(mix(seed, 1));
       p.second->seed(mix(seed, 2));
       const bool swapped = number % 2 == 1;
-      MatchGame game = play_game(swapped ? *p.second : *p.first, swapped ? *p.first : *p.second,
-                                 random_opening(options.seed, number / 2, options.opening_plies),
-                                 options, stop);
+      MatchGame game =
+          play_game(swapped ? *p.second : *p.first, swapped ? *p.first : *p.second,
+                    random_opening(options.seed, number / 2, options.opening_plies), options, stop);
       if (game.result == Result::Unknown) return;  // stopped
       game.number = number;
       in_order.add(std::move(game));
@@ -159,7 +161,8 @@ Expected<void> play_match(const Contestant& first, const Contestant& second, con
   };
   {
     std::vector<std::jthread> threads;
-    for (int i = 1; i < workers; ++i) threads.emplace_back([&, i] { work(players[static_cast<std::size_t>(i)]); });
+    for (int i = 1; i < workers; ++i)
+      threads.emplace_back([&, i] { work(players[static_cast<std::size_t>(i)]); });
     work(players[0]);
   }
   in_order.flush();
@@ -197,8 +200,9 @@ std::string match_pgn(const MatchGame& game, const Contestant& first, const Cont
   return to_pgn(game.game, tags, options);
 }
 
-Expected<std::map<int, MatchGame>> read_match(const std::filesystem::path& path, const Contestant& first,
-                                              const Contestant& second, const MatchOptions& options) {
+Expected<std::map<int, MatchGame>> read_match(const std::filesystem::path& path,
+                                              const Contestant& first, const Contestant& second,
+                                              const MatchOptions& options) {
   auto reader = PgnReader::open(path);
   if (!reader) return tl::unexpected(reader.error());
   std::map<int, MatchGame> games;
@@ -216,13 +220,14 @@ Expected<std::map<int, MatchGame>> read_match(const std::filesystem::path& path,
       const auto& moves = game.game.moves();
       const auto& expected = opening.moves();
       const bool swapped = *number % 2 == 1;
-      fits = moves.size() >= expected.size() && std::equal(expected.begin(), expected.end(), moves.begin()) &&
+      fits = moves.size() >= expected.size() &&
+             std::equal(expected.begin(), expected.end(), moves.begin()) &&
              pgn->tags.find("White") == std::string_view(swapped ? second.name : first.name) &&
              pgn->tags.find("Black") == std::string_view(swapped ? first.name : second.name);
     }
     if (!fits)
-      return fail("{}: line {}: this game is of another match (players, seed or openings differ)", path.string(),
-                  pgn->line);
+      return fail("{}: line {}: this game is of another match (players, seed or openings differ)",
+                  path.string(), pgn->line);
     games.emplace(game.number, std::move(game));
   }
   // What breaks off at the end is the game that was being written.

@@ -58,7 +58,8 @@ class UniformEvaluator : public Evaluator {
     std::vector<Evaluation> evaluations;
     evaluations.reserve(batch.size());
     for (const EvalRequest& request : batch)
-      evaluations.push_back({0, std::vector<float>(static_cast<std::size_t>(request.legal->size()))});
+      evaluations.push_back(
+          {0, std::vector<float>(static_cast<std::size_t>(request.legal->size()))});
     return evaluations;
   }
   std::unique_ptr<Evaluator> clone() const override { return uniform_evaluator(); }
@@ -70,7 +71,8 @@ Expected<std::unique_ptr<Evaluator>> from_network(Expected<std::unique_ptr<Netwo
   if (!network) return tl::unexpected(network.error());
   const NetInfo& info = (*network)->info();
   if (info.encoding != "rdt19")
-    return fail("{}: the net wants the encoding \"{}\"; this program has rdt19", name, info.encoding);
+    return fail("{}: the net wants the encoding \"{}\"; this program has rdt19", name,
+                info.encoding);
   const Expected<PolicyHead> head = parse_policy_head(info.arch.policy_head);
   if (!head) return fail("{}: {}", name, head.error().message);
   return std::make_unique<NetworkEvaluator>(std::move(*network), *head, name);
@@ -89,7 +91,8 @@ Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path) {
     return fail("net: this program was built without one; name a net file");
   for (const EmbeddedNet& net : embedded)
     if (path.empty() || path == net.name)
-      return from_network(load_cpu_network(net.bytes, std::string(net.name)), std::string(net.name));
+      return from_network(load_cpu_network(net.bytes, std::string(net.name)),
+                          std::string(net.name));
   return from_network(load_cpu_network(std::filesystem::path(path)),
                       std::filesystem::path(path).filename().string());
 }
@@ -104,7 +107,8 @@ std::vector<float> softmax(std::span<const float> logits, float temperature) {
     p[static_cast<std::size_t>(largest - logits.begin())] = 1;
     return p;
   }
-  if (!std::isfinite(*largest)) {  // no move has a logit (or one is infinite): nothing to tell them apart by
+  if (!std::isfinite(
+          *largest)) {  // no move has a logit (or one is infinite): nothing to tell them apart by
     std::fill(p.begin(), p.end(), 1.f / static_cast<float>(p.size()));
     return p;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <new>
 
 #include "search/rules.h"
 #include "search/see.h"
@@ -19,7 +20,8 @@ bool is_mate_score(int score) { return std::abs(score) >= kLeastMate; }
 
 enum class Bound : std::uint8_t { None, Lower, Upper, Exact };
 
-// Always replaced. A hit cuts only at its own depth, so that a transposition never makes a search deeper than asked.
+// Always replaced. A hit cuts only at its own depth, so that a transposition never makes a search
+// deeper than asked.
 class TranspositionTable {
  public:
   struct Entry {
@@ -30,13 +32,24 @@ class TranspositionTable {
     Bound bound = Bound::None;
   };
   explicit TranspositionTable(int megabytes)
-      : entries_(std::bit_floor(static_cast<std::size_t>(std::max(1, megabytes)) * (1 << 20) /
-                                sizeof(Entry))) {}
-  Entry& operator[](Key key) { return entries_[key & (entries_.size() - 1)]; }
-  void clear() { std::fill(entries_.begin(), entries_.end(), Entry{}); }
+      : size_(std::bit_floor(static_cast<std::size_t>(std::max(1, megabytes)) * (1 << 20) /
+                             sizeof(Entry))) {
+    clear();
+  }
+  Entry& operator[](Key key) { return entries_[key & (size_ - 1)]; }
+  // Fresh zero pages, which the system gives out as they are touched: short searches stay cheap.
+  void clear() {
+    entries_.reset();
+    entries_.reset(static_cast<Entry*>(std::calloc(size_, sizeof(Entry))));
+    if (!entries_) throw std::bad_alloc();
+  }
 
  private:
-  std::vector<Entry> entries_;
+  struct Free {
+    void operator()(Entry* p) const { std::free(p); }
+  };
+  std::size_t size_;
+  std::unique_ptr<Entry[], Free> entries_;
 };
 
 struct RootMove {
@@ -68,7 +81,8 @@ class AlphaBetaPlayer : public Player {
   }
 
  private:
-  // One iteration of the root for the line after those in roots_[0, first). False if it was stopped.
+  // One iteration of the root for the line after those in roots_[0, first). False if it was
+  // stopped.
   bool search_root(int depth, std::size_t first);
   int search(int depth, int ply, int alpha, int beta, Variation& line);
   int quiescence(const Position& position, int ply, int alpha, int beta);
@@ -89,7 +103,8 @@ class AlphaBetaPlayer : public Player {
   int deepest_ = 0;
   bool timed_ = false, stopped_ = false;
   std::array<std::array<Move, 2>, kMaxPly> killers_{};
-  std::array<std::array<int, 4096>, 2> history_{};  // [side][from, to]: how much cutting a quiet move did
+  std::array<std::array<int, 4096>, 2>
+      history_{};  // [side][from, to]: how much cutting a quiet move did
 };
 
 bool AlphaBetaPlayer::must_stop() {
@@ -99,7 +114,8 @@ bool AlphaBetaPlayer::must_stop() {
   return stopped_;
 }
 
-// The table's move first, then captures by most valuable victim and least valuable attacker, killers, history.
+// The table's move first, then captures by most valuable victim and least valuable attacker,
+// killers, history.
 void AlphaBetaPlayer::order(MoveList& moves, Move from_table, int ply) {
   const Position& p = game_.position();
   std::array<int, 256> score;
@@ -198,8 +214,8 @@ int AlphaBetaPlayer::search(int depth, int ply, int alpha, int beta, Variation& 
   }
   const int stored = best >= kLeastMate ? best + ply : best <= -kLeastMate ? best - ply : best;
   const Bound bound = best >= beta ? Bound::Lower : best > old_alpha ? Bound::Exact : Bound::Upper;
-  table_[key] = {key, best_move, static_cast<std::int16_t>(stored),
-                 static_cast<std::int8_t>(depth), bound};
+  table_[key] = {key, best_move, static_cast<std::int16_t>(stored), static_cast<std::int8_t>(depth),
+                 bound};
   return best;
 }
 
@@ -250,7 +266,8 @@ bool AlphaBetaPlayer::search_root(int depth, std::size_t first) {
       root.score = score;
       root.line.assign(1, root.move);
       root.line.insert(root.line.end(), rest.moves, rest.moves + rest.size);
-      // The best so far leads, the others keep their order; so a stopped iteration leaves a usable one.
+      // The best so far leads, the others keep their order; so a stopped iteration leaves a usable
+      // one.
       std::rotate(roots_.begin() + static_cast<std::ptrdiff_t>(first),
                   roots_.begin() + static_cast<std::ptrdiff_t>(i),
                   roots_.begin() + static_cast<std::ptrdiff_t>(i + 1));
@@ -312,17 +329,21 @@ Choice AlphaBetaPlayer::choose(const Game& game, const Limits& limits, std::stop
   const MoveList legal = legal_moves(game_.position());
   MoveList candidates;
   for (const Move m : legal)
-    if (limits.search_moves.empty() || std::count(limits.search_moves.begin(), limits.search_moves.end(), m))
+    if (limits.search_moves.empty() ||
+        std::count(limits.search_moves.begin(), limits.search_moves.end(), m))
       candidates.push_back(m);
   if (candidates.empty()) candidates = legal;
-  order(candidates, table_[game_.position().key()].key == game_.position().key()
-                        ? table_[game_.position().key()].move
-                        : Move{}, 0);
+  order(candidates,
+        table_[game_.position().key()].key == game_.position().key()
+            ? table_[game_.position().key()].move
+            : Move{},
+        0);
   roots_.clear();
   for (const Move m : candidates) roots_.push_back({m, -kInfinity, {}});
 
   Choice choice;
-  const auto multi_pv = std::min(roots_.size(), static_cast<std::size_t>(std::max(1, limits.multi_pv)));
+  const auto multi_pv =
+      std::min(roots_.size(), static_cast<std::size_t>(std::max(1, limits.multi_pv)));
   Info last;
   for (int depth = 1; depth <= depth_limit && !roots_.empty(); ++depth) {
     timed_ = depth > 1;  // one ply is always finished, unless told to stop
@@ -331,7 +352,8 @@ Choice AlphaBetaPlayer::choose(const Game& game, const Limits& limits, std::stop
     for (std::size_t k = 0; k < multi_pv && finished; ++k) finished = search_root(depth, k);
     if (!finished && multi_pv > 1 && depth > 1) roots_ = std::move(before);  // lines of one depth
     if (finished || depth == 1 || multi_pv == 1) {
-      // With a line at a time, later ones can come out better by a hair of the table; show them in order.
+      // With a line at a time, later ones can come out better by a hair of the table; show them in
+      // order.
       std::stable_sort(roots_.begin(), roots_.begin() + static_cast<std::ptrdiff_t>(multi_pv),
                        [](const RootMove& a, const RootMove& b) { return a.score > b.score; });
       last = info(depth, static_cast<int>(multi_pv));
@@ -339,9 +361,11 @@ Choice AlphaBetaPlayer::choose(const Game& game, const Limits& limits, std::stop
     }
     if (!finished) break;
     // A mate within the depth searched is a shortest one, and nothing deeper changes it.
-    const bool settled = std::all_of(
-        roots_.begin(), roots_.begin() + static_cast<std::ptrdiff_t>(multi_pv),
-        [&](const RootMove& r) { return is_mate_score(r.score) && kMateScore - std::abs(r.score) <= depth; });
+    const bool settled =
+        std::all_of(roots_.begin(), roots_.begin() + static_cast<std::ptrdiff_t>(multi_pv),
+                    [&](const RootMove& r) {
+                      return is_mate_score(r.score) && kMateScore - std::abs(r.score) <= depth;
+                    });
     if (settled) break;
     if (!clock.must_hold() && clock.past_target()) break;
     if (limits.time[static_cast<std::size_t>(index(game_.position().side_to_move()))] &&
@@ -376,10 +400,12 @@ void quiescence_moves(const Position& p, MoveList& out) {
   for (const Move m : moves) {
     const bool queens = m.promotion() == PieceType::Queen;
     if (!queens && (!p.is_capture(m) || m.is_promotion())) continue;
-    const int victim = m.is_en_passant() ? piece_value(PieceType::Pawn) : piece_value(p.type_on(m.to()));
+    const int victim =
+        m.is_en_passant() ? piece_value(PieceType::Pawn) : piece_value(p.type_on(m.to()));
     const PieceType mover = p.type_on(m.from());
     // Taking something dearer with something cheaper never loses.
-    if ((queens || victim < piece_value(mover) || mover == PieceType::King) && static_exchange(p, m) < 0)
+    if ((queens || victim < piece_value(mover) || mover == PieceType::King) &&
+        static_exchange(p, m) < 0)
       continue;
     const int s = 16 * (victim + (queens ? 900 : 0)) - index(mover);
     int j = out.size();

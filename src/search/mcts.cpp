@@ -66,7 +66,7 @@ class MctsPlayer : public Player {
   Tree tree_;  // node 0 is the root
   std::mt19937_64 lots_;
 
-  Game root_game_;  // that of node 0, if the tree is not empty
+  Game root_game_;                // that of node 0, if the tree is not empty
   bool root_is_partial_ = false;  // searched with some moves only
   std::vector<Descent> descents_;
   int deepest_ = 0;
@@ -78,7 +78,8 @@ void MctsPlayer::set_root(const Game& game, bool may_reuse) {
     if (!may_reuse || !options_.reuse_tree || tree_.empty() || root_is_partial_) return kNoNode;
     const auto& before = root_game_.moves();
     const auto& now = game.moves();
-    if (now.size() < before.size() || !std::equal(before.begin(), before.end(), now.begin())) return kNoNode;
+    if (now.size() < before.size() || !std::equal(before.begin(), before.end(), now.begin()))
+      return kNoNode;
     if (!game.start().same_as(root_game_.start()) ||
         game.start().halfmove_clock() != root_game_.start().halfmove_clock())
       return kNoNode;
@@ -107,7 +108,8 @@ void MctsPlayer::set_root(const Game& game, bool may_reuse) {
 
 void MctsPlayer::expand_root(const MoveList& moves) {
   const nn::Evaluation evaluation = evaluator_->evaluate(root_game_, moves);
-  tree_.expand(0, moves, nn::softmax(evaluation.logits, static_cast<float>(options_.policy_temperature)));
+  tree_.expand(0, moves,
+               nn::softmax(evaluation.logits, static_cast<float>(options_.policy_temperature)));
   tree_[0].visits = 1;
   tree_[0].value_sum = evaluation.value;
   // A mate in one is played even if there is time for nothing else.
@@ -131,8 +133,9 @@ std::uint32_t MctsPlayer::select(std::uint32_t index) {
   const Node& node = tree_[index];
   const Edge* edges = tree_.edges(node);
   const double children = std::max(1., static_cast<double>(node.visits) + node.in_flight - 2);
-  const double cpuct = options_.cpuct + options_.cpuct_factor *
-                                            std::log((children + options_.cpuct_base) / options_.cpuct_base);
+  const double cpuct =
+      options_.cpuct +
+      options_.cpuct_factor * std::log((children + options_.cpuct_base) / options_.cpuct_base);
   const double explore = cpuct * std::sqrt(children);
   double visited_policy = 0;
   double best = -std::numeric_limits<double>::infinity();
@@ -149,7 +152,8 @@ std::uint32_t MctsPlayer::select(std::uint32_t index) {
     visited_policy += e.prior;
     if (child.proof.is_win()) continue;  // the opponent's
     const double n = static_cast<double>(child.visits) + child.in_flight;
-    const double q = n == 0 ? node.value() : (-child.value_sum - child.in_flight) / n;  // in flight: lost
+    const double q =
+        n == 0 ? node.value() : (-child.value_sum - child.in_flight) / n;  // in flight: lost
     const double score = q + explore * e.prior / (1 + n);
     if (score > best) {
       best = score;
@@ -232,7 +236,8 @@ void MctsPlayer::prove(const std::vector<std::uint32_t>& path) {
 
 bool MctsPlayer::run_batch(std::int64_t node_limit) {
   const std::int64_t visits = tree_[0].visits;
-  // Leaves of one batch are chosen blindly; while the tree is small that costs more than the batch saves.
+  // Leaves of one batch are chosen blindly; while the tree is small that costs more than the batch
+  // saves.
   const auto wanted = static_cast<std::size_t>(
       std::min({static_cast<std::int64_t>(options_.batch), 1 + visits / 32, node_limit - visits}));
   std::size_t count = 0, known = 0;
@@ -249,12 +254,14 @@ bool MctsPlayer::run_batch(std::int64_t node_limit) {
   }
   if (count > 0) {
     std::vector<nn::EvalRequest> batch;
-    for (std::size_t i = 0; i < count; ++i) batch.push_back({&descents_[i].game, &descents_[i].legal});
+    for (std::size_t i = 0; i < count; ++i)
+      batch.push_back({&descents_[i].game, &descents_[i].legal});
     const std::vector<nn::Evaluation> evaluations = evaluator_->evaluate(batch);
     for (std::size_t i = 0; i < count; ++i) {
       const Descent& d = descents_[i];
-      tree_.expand(d.path.back(), d.legal,
-                   nn::softmax(evaluations[i].logits, static_cast<float>(options_.policy_temperature)));
+      tree_.expand(
+          d.path.back(), d.legal,
+          nn::softmax(evaluations[i].logits, static_cast<float>(options_.policy_temperature)));
       back_up(d.path, evaluations[i].value);
     }
   }
@@ -271,7 +278,9 @@ std::vector<const Edge*> MctsPlayer::ranked_edges(const Node& node) const {
   };
   std::stable_sort(edges.begin(), edges.end(), [&](const Edge* x, const Edge* y) {
     const Node &a = child(x), &b = child(y);
-    const auto rank = [](const Node& n) { return n.proof.is_loss() ? 2 : n.proof.is_win() ? 0 : 1; };
+    const auto rank = [](const Node& n) {
+      return n.proof.is_loss() ? 2 : n.proof.is_win() ? 0 : 1;
+    };
     if (rank(a) != rank(b)) return rank(a) > rank(b);
     if (a.proof.is_loss()) return a.proof.plies() < b.proof.plies();
     if (a.proof.is_win()) return a.proof.plies() > b.proof.plies();
@@ -287,7 +296,9 @@ Line MctsPlayer::line(const Edge& first, const Game& game) const {
   line.moves = {first.move};
   const bool visited = first.child != kNoNode && tree_[first.child].visits > 0;
   line.value = visited ? -tree_[first.child].value() : root.value();
-  line.p = root.visits <= 1 ? first.prior : !visited ? 0 : tree_[first.child].visits / (root.visits - 1.);
+  line.p = root.visits <= 1 ? first.prior
+           : !visited       ? 0
+                            : tree_[first.child].visits / (root.visits - 1.);
   if (first.child == kNoNode) return line;
   if (const Proof proof = tree_[first.child].proof) {
     line.value = proof.is_loss() ? 1 : -1;
@@ -298,13 +309,15 @@ Line MctsPlayer::line(const Edge& first, const Game& game) const {
   std::uint32_t node = first.child;
   while (tree_[node].kind == NodeKind::Expanded && line.moves.size() < kMaxLine) {
     const Edge* next = ranked_edges(tree_[node]).front();
-    if (next->child == kNoNode || (tree_[next->child].visits == 0 && !tree_[next->child].proof)) break;
+    if (next->child == kNoNode || (tree_[next->child].visits == 0 && !tree_[next->child].proof))
+      break;
     line.moves.push_back(next->move);
     position.make(next->move);
     node = next->child;
   }
   if (tree_[node].kind == NodeKind::Leaf && tree_[node].proof.is_win())  // a mate in one
-    if (const auto mate = find_mate_in_one(position, legal_moves(position))) line.moves.push_back(*mate);
+    if (const auto mate = find_mate_in_one(position, legal_moves(position)))
+      line.moves.push_back(*mate);
   return line;
 }
 
@@ -321,12 +334,12 @@ Info MctsPlayer::info(const Game& game, int multi_pv, const SearchClock& clock) 
   return info;
 }
 
-// A mate in at most so many moves by trying all: the tree would find it too, but could not say that there is none.
+// A mate in at most so many moves by trying all: the tree would find it too, but could not say that
+// there is none.
 std::optional<Choice> MctsPlayer::choose_mate(const Game& game, const MoveList& moves, int mate,
                                               SearchClock& clock, const std::stop_token& stop) {
-  const std::vector<Move> line = find_mate(game.position(), moves, mate, [&] {
-    return stop.stop_requested() || clock.past_hard();
-  });
+  const std::vector<Move> line = find_mate(
+      game.position(), moves, mate, [&] { return stop.stop_requested() || clock.past_hard(); });
   if (line.empty()) return std::nullopt;
   Choice choice;
   choice.move = line[0];
@@ -342,10 +355,13 @@ std::optional<Choice> MctsPlayer::choose_mate(const Game& game, const MoveList& 
   return choice;
 }
 
-// By visits^(1 / temperature); a proven win is always played and a proven loss never, if there is a choice.
+// By visits^(1 / temperature); a proven win is always played and a proven loss never, if there is a
+// choice.
 Move MctsPlayer::draw_move() {
   const std::vector<const Edge*> edges = ranked_edges(tree_[0]);
-  const auto proof = [&](const Edge* e) { return e->child == kNoNode ? Proof() : tree_[e->child].proof; };
+  const auto proof = [&](const Edge* e) {
+    return e->child == kNoNode ? Proof() : tree_[e->child].proof;
+  };
   if (options_.temperature <= 0 || proof(edges[0])) return edges[0]->move;
   std::vector<double> weights;
   double sum = 0;
@@ -362,7 +378,8 @@ Move MctsPlayer::draw_move() {
   return edges[0]->move;
 }
 
-Choice MctsPlayer::choose(const Game& game, const Limits& limits, std::stop_token stop, const Report& report) {
+Choice MctsPlayer::choose(const Game& game, const Limits& limits, std::stop_token stop,
+                          const Report& report) {
   Limits capped = limits;
   if (options_.movetime)
     capped.movetime = std::min(*options_.movetime, limits.movetime.value_or(*options_.movetime));
@@ -381,7 +398,8 @@ Choice MctsPlayer::choose(const Game& game, const Limits& limits, std::stop_toke
   if (limits.nodes && !limits.infinite) node_limit = std::min(node_limit, *limits.nodes);
   int depth_limit = options_.depth.value_or(kMaxLine);
   if (limits.depth && !limits.infinite) depth_limit = std::min(depth_limit, *limits.depth);
-  const bool by_clock = limits.time[static_cast<std::size_t>(index(game.position().side_to_move()))].has_value();
+  const bool by_clock =
+      limits.time[static_cast<std::size_t>(index(game.position().side_to_move()))].has_value();
   if (limits.mate) {
     if (auto mate = choose_mate(game, moves, *limits.mate, clock, stop)) {
       if (report) report(mate->info);
@@ -448,7 +466,8 @@ Choice MctsPlayer::choose(const Game& game, const Limits& limits, std::stop_toke
 
 }  // namespace
 
-std::unique_ptr<Player> mcts_player(std::unique_ptr<nn::Evaluator> evaluator, const MctsOptions& options) {
+std::unique_ptr<Player> mcts_player(std::unique_ptr<nn::Evaluator> evaluator,
+                                    const MctsOptions& options) {
   return std::make_unique<MctsPlayer>(std::move(evaluator), options);
 }
 

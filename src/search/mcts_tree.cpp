@@ -7,7 +7,8 @@ namespace tahl::search {
 
 Tree::Tree(int megabytes) {
   const std::size_t bytes = static_cast<std::size_t>(std::max(1, megabytes)) << 20;
-  // A node of a middlegame has thirty edges, so about a sixteenth of the bytes; of an endgame, a seventh.
+  // A node of a middlegame has thirty edges, so about a sixteenth of the bytes; of an endgame, a
+  // seventh.
   nodes_.reserve(bytes / 7 / sizeof(Node));
   edges_.reserve((bytes - bytes / 7) / sizeof(Edge));
 }
@@ -27,7 +28,8 @@ void Tree::expand(std::uint32_t node, const MoveList& moves, const std::vector<f
   n.edges = static_cast<std::uint32_t>(edges_.size());
   n.edge_count = static_cast<std::uint16_t>(moves.size());
   n.kind = NodeKind::Expanded;
-  for (const int i : order) edges_.push_back({kNoNode, priors[static_cast<std::size_t>(i)], moves[i]});
+  for (const int i : order)
+    edges_.push_back({kNoNode, priors[static_cast<std::size_t>(i)], moves[i]});
 }
 
 void Tree::clear() {

@@ -7,7 +7,8 @@
 
 namespace tahl::search {
 
-// What is proven of a node, seen by its side to move: a win in so many plies, a loss in so many, or nothing yet.
+// What is proven of a node, seen by its side to move: a win in so many plies, a loss in so many, or
+// nothing yet.
 class Proof {
  public:
   constexpr Proof() = default;
@@ -51,8 +52,9 @@ struct Edge {
   Move move;
 };
 
-// Nodes and edges in two arrays that never grow beyond what was set aside. A node's edges lie together, the likeliest
-// first. Children come after their parents. Indices hold until keep_only() or clear().
+// Nodes and edges in two arrays that never grow beyond what was set aside. A node's edges lie
+// together, the likeliest first. Children come after their parents. Indices hold until keep_only()
+// or clear().
 class Tree {
  public:
   explicit Tree(int megabytes);
@@ -75,8 +77,8 @@ class Tree {
   void expand(std::uint32_t node, const MoveList& moves, const std::vector<float>& priors);
 
   void clear();
-  // Drops all but the subtree of `root`, which becomes node 0. Repetitions in it become fresh nodes, as what made them
-  // draws may lie outside it now.
+  // Drops all but the subtree of `root`, which becomes node 0. Repetitions in it become fresh
+  // nodes, as what made them draws may lie outside it now.
   void keep_only(std::uint32_t root);
 
  private:

@@ -84,7 +84,8 @@ struct PlayerSpec {
   std::vector<std::pair<std::string, std::string>> options;
 };
 Expected<PlayerSpec> parse_player_spec(std::string_view text);
-// True if the player comes to an end without limits from outside: it has a depth, nodes or movetime, or does not search.
+// True if the player comes to an end without limits from outside: it has a depth, nodes or
+// movetime, or does not search.
 bool is_bounded(const PlayerSpec& spec);
 // `seed` serves players that draw lots and have no seed of their own.
 Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint64_t seed = 1);

@@ -16,12 +16,14 @@ constexpr std::string_view kKinds[] = {"policy", "mcts", "minimax", "random"};
 class RandomPlayer : public Player {
  public:
   explicit RandomPlayer(std::uint64_t seed) : lots_(seed) {}
-  Choice choose(const Game& game, const Limits& limits, std::stop_token stop, const Report& report) override {
+  Choice choose(const Game& game, const Limits& limits, std::stop_token stop,
+                const Report& report) override {
     SearchClock clock(limits, game.position().side_to_move());
     const MoveList legal = legal_moves(game.position());
     MoveList candidates;
     for (const Move m : legal)
-      if (std::count(limits.search_moves.begin(), limits.search_moves.end(), m)) candidates.push_back(m);
+      if (std::count(limits.search_moves.begin(), limits.search_moves.end(), m))
+        candidates.push_back(m);
     if (candidates.empty()) candidates = legal;
     Choice choice;
     if (legal.empty()) return choice;
@@ -69,8 +71,9 @@ class OptionReader {
     if (error == std::errc() && stop == end && x >= least && x <= most) {  // false for not-a-number
       out = x;
     } else if (!error_) {
-      error_ = Error{fmt::format("player {}: {}={} is not a number from {} to {}", tahl::quoted(spec_.text), name,
-                                 tahl::quoted(*value), least, most)};
+      error_ =
+          Error{fmt::format("player {}: {}={} is not a number from {} to {}",
+                            tahl::quoted(spec_.text), name, tahl::quoted(*value), least, most)};
     }
   }
   template <class T>
@@ -100,7 +103,8 @@ class OptionReader {
   std::optional<Error> error_;
 };
 
-Expected<std::unique_ptr<nn::Evaluator>> evaluator_for(const PlayerSpec& spec, const std::string& net) {
+Expected<std::unique_ptr<nn::Evaluator>> evaluator_for(const PlayerSpec& spec,
+                                                       const std::string& net) {
   if (net == "uniform") return nn::uniform_evaluator();
   auto evaluator = nn::load_evaluator(net);
   if (!evaluator) return fail("player {}: {}", tahl::quoted(spec.text), evaluator.error().message);
@@ -115,7 +119,8 @@ Expected<PlayerSpec> parse_player_spec(std::string_view text) {
   const std::size_t colon = text.find(':');
   spec.kind = text.substr(0, colon);
   if (std::find(std::begin(kKinds), std::end(kKinds), spec.kind) == std::end(kKinds))
-    return fail("player {}: {} is none of policy, mcts, minimax, random", tahl::quoted(text), tahl::quoted(spec.kind));
+    return fail("player {}: {} is none of policy, mcts, minimax, random", tahl::quoted(text),
+                tahl::quoted(spec.kind));
   if (colon == std::string_view::npos) return spec;
   for (std::string_view rest = text.substr(colon + 1); !rest.empty();) {
     const std::size_t comma = rest.find(',');
@@ -191,7 +196,8 @@ Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint6
     if (!evaluator) return tl::unexpected(evaluator.error());
     return mcts_player(*std::move(evaluator), o);
   }
-  return fail("player {}: {} is none of policy, mcts, minimax, random", tahl::quoted(spec.text), tahl::quoted(spec.kind));
+  return fail("player {}: {} is none of policy, mcts, minimax, random", tahl::quoted(spec.text),
+              tahl::quoted(spec.kind));
 }
 
 }  // namespace tahl::search

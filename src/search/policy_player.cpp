@@ -62,9 +62,10 @@ Choice PolicyPlayer::choose(const Game& game, const Limits& limits, std::stop_to
   std::vector<int> allowed(static_cast<std::size_t>(legal.size()), 1);
   if (!limits.search_moves.empty())
     for (int i = 0; i < legal.size(); ++i)
-      allowed[static_cast<std::size_t>(i)] =
-          static_cast<int>(std::count(limits.search_moves.begin(), limits.search_moves.end(), legal[i]));
-  if (std::count(allowed.begin(), allowed.end(), 0) == legal.size()) allowed.assign(allowed.size(), 1);
+      allowed[static_cast<std::size_t>(i)] = static_cast<int>(
+          std::count(limits.search_moves.begin(), limits.search_moves.end(), legal[i]));
+  if (std::count(allowed.begin(), allowed.end(), 0) == legal.size())
+    allowed.assign(allowed.size(), 1);
 
   // In order of preference: allowed, rank, probability.
   std::vector<std::size_t> order(static_cast<std::size_t>(legal.size()));
@@ -80,7 +81,8 @@ Choice PolicyPlayer::choose(const Game& game, const Limits& limits, std::stop_to
     logits.push_back(evaluation.logits[i]);
   }
   if (options_.temperature > 0 && logits.size() > 1) {
-    const std::vector<float> weights = nn::softmax(logits, static_cast<float>(options_.temperature));
+    const std::vector<float> weights =
+        nn::softmax(logits, static_cast<float>(options_.temperature));
     // Not std::discrete_distribution, whose draws differ between standard libraries.
     double lot = static_cast<double>(lots_() >> 11) * 0x1p-53;
     std::size_t drawn = 0;
@@ -98,7 +100,8 @@ Choice PolicyPlayer::choose(const Game& game, const Limits& limits, std::stop_to
   Info& info = choice.info;
   info.depth = info.seldepth = 1;
   info.nodes = 1;
-  const std::size_t lines = std::min(order.size(), static_cast<std::size_t>(std::max(1, limits.multi_pv)));
+  const std::size_t lines =
+      std::min(order.size(), static_cast<std::size_t>(std::max(1, limits.multi_pv)));
   for (std::size_t k = 0; k < lines; ++k) {
     Line line;
     line.moves = {legal[static_cast<int>(order[k])]};
@@ -118,7 +121,8 @@ Choice PolicyPlayer::choose(const Game& game, const Limits& limits, std::stop_to
 
 }  // namespace
 
-std::vector<int> finish_ranks(const Game& game, const MoveList& legal, double value, int finish_plies) {
+std::vector<int> finish_ranks(const Game& game, const MoveList& legal, double value,
+                              int finish_plies) {
   std::vector<int> ranks(static_cast<std::size_t>(legal.size()), kPlain);
   if (finish_plies <= 0) return ranks;
   const Position& position = game.position();

@@ -24,7 +24,7 @@ struct Score {
 };
 
 constexpr Score kMaterial[] = {{90, 110}, {330, 310}, {340, 330}, {490, 540}, {970, 980}, {0, 0}};
-constexpr Score kPassed[8] = {{0, 0},   {4, 10},  {6, 16},   {14, 32},
+constexpr Score kPassed[8] = {{0, 0},   {4, 10},   {6, 16},   {14, 32},
                               {30, 60}, {55, 100}, {85, 160}, {0, 0}};
 constexpr Score kDoubled{-9, -18}, kIsolated{-12, -10}, kBishopPair{26, 45};
 constexpr Score kOpenFile{22, 8}, kHalfOpenFile{10, 6};
@@ -45,22 +45,28 @@ constexpr Score square_score(PieceType type, int file, int rank) {
       if (inward(file) == 2 && rank >= 3) s.middle += 7;
       return s;
     }
-    case PieceType::Knight: return {8 * centre - 30 - (rank == 0 ? 6 : 0), 6 * centre - 24};
-    case PieceType::Bishop: return {5 * centre - 14 - (rank == 0 ? 8 : 0), 4 * centre - 10};
-    case PieceType::Rook: return {3 * inward(file) - 4 + (rank == 6 ? 14 : 0), rank == 6 ? 12 : 0};
-    case PieceType::Queen: return {2 * centre - 6, 5 * centre - 14};
+    case PieceType::Knight:
+      return {8 * centre - 30 - (rank == 0 ? 6 : 0), 6 * centre - 24};
+    case PieceType::Bishop:
+      return {5 * centre - 14 - (rank == 0 ? 8 : 0), 4 * centre - 10};
+    case PieceType::Rook:
+      return {3 * inward(file) - 4 + (rank == 6 ? 14 : 0), rank == 6 ? 12 : 0};
+    case PieceType::Queen:
+      return {2 * centre - 6, 5 * centre - 14};
     case PieceType::King: {
       constexpr int kHome[] = {14, 30, 18, -6, -2, -10, 30, 16};  // castled is safe
       const int middle = rank == 0 ? kHome[file] : -20 - 18 * std::min(rank, 4);
       return {middle, 10 * centre - 30};
     }
-    case PieceType::None: break;
+    case PieceType::None:
+      break;
   }
   return {};
 }
 
 constexpr auto kSquares = [] {
-  std::array<std::array<Score, 64>, 6> table{};  // [type][square as White sees it], material included
+  std::array<std::array<Score, 64>, 6>
+      table{};  // [type][square as White sees it], material included
   for (const PieceType t : kPieceTypes)
     for (int s = 0; s < 64; ++s) {
       Score score = square_score(t, s & 7, s >> 3);
@@ -108,10 +114,10 @@ int king_shelter(const Position& p, Color c) {
       score -= 14;
       continue;
     }
-    const Square nearest =
-        c == Color::White ? first_square(before)
-                          : static_cast<Square>(63 - std::countl_zero(before));
-    score += std::max(0, 14 - 6 * std::max(0, relative_rank(c, nearest) - relative_rank(c, king) - 1));
+    const Square nearest = c == Color::White ? first_square(before)
+                                             : static_cast<Square>(63 - std::countl_zero(before));
+    score +=
+        std::max(0, 14 - 6 * std::max(0, relative_rank(c, nearest) - relative_rank(c, king) - 1));
   }
   return score;
 }
@@ -152,7 +158,8 @@ Score pieces_score(const Position& p, Color c) {
   return score;
 }
 
-// With a won endgame and no pawn to push: drive the bare side's king to the edge and bring ours near.
+// With a won endgame and no pawn to push: drive the bare side's king to the edge and bring ours
+// near.
 int mop_up(const Position& p, Color winner) {
   const Square loser = p.king(~winner), king = p.king(winner);
   const int distance =
@@ -176,7 +183,8 @@ int static_eval(const Position& p) {
     const int flip = c == Color::White ? 0 : 56;
     for (const PieceType t : kPieceTypes) {
       for (Bitboard b = p.pieces(c, t); b;) {
-        score += kSquares[static_cast<std::size_t>(index(t))][static_cast<std::size_t>(pop_square(b) ^ flip)];
+        score += kSquares[static_cast<std::size_t>(index(t))]
+                         [static_cast<std::size_t>(pop_square(b) ^ flip)];
         phase += kPhase[index(t)];
       }
     }
@@ -201,8 +209,6 @@ int static_eval(const Position& p) {
   return score + kTempo;
 }
 
-double expected_result(int centipawns) {
-  return 2 / (1 + std::pow(10., -centipawns / 400.)) - 1;
-}
+double expected_result(int centipawns) { return 2 / (1 + std::pow(10., -centipawns / 400.)) - 1; }
 
 }  // namespace tahl::search

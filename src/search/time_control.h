@@ -14,8 +14,9 @@ struct TimeBudget {
   std::chrono::milliseconds hard{};    // never beyond
 };
 
-// Nothing if time does not limit the search. Clocks of zero or less, or within the move overhead, give a budget
-// of 0: move at once. A clock for the other side only means that ours is unknown: one second.
+// Nothing if time does not limit the search. Clocks of zero or less, or within the move overhead,
+// give a budget of 0: move at once. A clock for the other side only means that ours is unknown: one
+// second.
 std::optional<TimeBudget> time_budget(const Limits& limits, Color side);
 
 // Measures one search against its budget.
@@ -26,7 +27,8 @@ class SearchClock {
   std::chrono::milliseconds elapsed() const;  // since the search began
   bool past_target();
   bool past_hard();
-  // True if no answer may be given yet, however little there is left to search: UCI's infinite and ponder.
+  // True if no answer may be given yet, however little there is left to search: UCI's infinite and
+  // ponder.
   bool must_hold();
   // Waits while must_hold(), or until `stop`.
   void hold(const std::stop_token& stop);

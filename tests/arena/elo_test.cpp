@@ -12,7 +12,8 @@ TEST(Elo, FollowsTheLogisticCurve) {
   EXPECT_NEAR(elo_difference(.5), 0, 1e-12);
   EXPECT_NEAR(elo_difference(.75), 190.8485, 1e-4);
   EXPECT_NEAR(expected_share(100), .640065, 1e-6);  // FIDE's table: .64
-  for (const double elo : {-700., -35., 0., 1., 210.}) EXPECT_NEAR(elo_difference(expected_share(elo)), elo, 1e-9);
+  for (const double elo : {-700., -35., 0., 1., 210.})
+    EXPECT_NEAR(elo_difference(expected_share(elo)), elo, 1e-9);
 }
 
 // Worked by hand: share .7, variance .16, error 1.96 * sqrt(.16 / 100) = .0784.
@@ -29,7 +30,8 @@ TEST(Elo, EstimatesFromGamesThatAreNotPaired) {
   EXPECT_NEAR(*e.high, 218.252, 1e-2);
 }
 
-// Ten pairs 1-1 of a win for White each: as single games the spread is the largest there is, as pairs none.
+// Ten pairs 1-1 of a win for White each: as single games the spread is the largest there is, as
+// pairs none.
 TEST(Elo, TakesTheVarianceFromPairs) {
   Score score;
   score.wins = score.losses = 10;
@@ -59,6 +61,9 @@ TEST(Elo, HasNoBoundsWhereTheyAreInfinite) {
   EXPECT_EQ(e.share, 1);
   EXPECT_FALSE(e.elo);
   EXPECT_FALSE(e.high);
+  // Four of four happen one time in forty at a share of .398 (Clopper and Pearson's tables: 39.76
+  // %).
+  EXPECT_NEAR(expected_share(*e.low), .3976, 1e-4);
   EXPECT_EQ(estimate(Score()).share, .5);
 }
 

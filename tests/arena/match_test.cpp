@@ -18,11 +18,13 @@ Contestant contestant(const std::string& text) {
 }
 
 // The games of a match by number.
-std::map<int, MatchGame> play(const std::string& first, const std::string& second, const MatchOptions& options,
-                              const std::map<int, Result>& done = {}, std::stop_token stop = {}) {
+std::map<int, MatchGame> play(const std::string& first, const std::string& second,
+                              const MatchOptions& options, const std::map<int, Result>& done = {},
+                              std::stop_token stop = {}) {
   std::map<int, MatchGame> games;
-  const auto played = play_match(contestant(first), contestant(second), options, done,
-                                 [&](const MatchGame& g) { games.emplace(g.number, g); }, stop);
+  const auto played = play_match(
+      contestant(first), contestant(second), options, done,
+      [&](const MatchGame& g) { games.emplace(g.number, g); }, stop);
   EXPECT_TRUE(played);
   return games;
 }
@@ -50,7 +52,8 @@ TEST(Opening, NeverEndsTheGame) {
 TEST(Match, ADeterministicPlayerScoresHalfAgainstItsEqual) {
   MatchOptions options;
   options.games = 6;
-  for (const char* player : {"minimax:depth=1", "policy:net=uniform", "mcts:net=uniform,nodes=20"}) {
+  for (const char* player :
+       {"minimax:depth=1", "policy:net=uniform", "mcts:net=uniform,nodes=20"}) {
     options.max_plies = 160;
     const Score score = score_of(results(play(player, player, options)));
     EXPECT_EQ(score.games(), 6);
@@ -79,7 +82,8 @@ TEST(Match, DoesNotDependOnConcurrency) {
   options.concurrency = 3;
   const auto three = play("random", "policy:net=uniform,temperature=1", options);
   ASSERT_EQ(one.size(), three.size());
-  for (const auto& [number, game] : one) EXPECT_EQ(game.game.moves(), three.at(number).game.moves());
+  for (const auto& [number, game] : one)
+    EXPECT_EQ(game.game.moves(), three.at(number).game.moves());
 }
 
 TEST(Match, MinimaxBeatsRandom) {
@@ -117,9 +121,12 @@ TEST(Match, StopsWithoutCountingTheGameInHand) {
 }
 
 TEST(Match, ScoresFromTheFirstPlayersSide) {
-  const Score score = score_of({{0, Result::WhiteWins}, {1, Result::WhiteWins}, {2, Result::Draw},
-                                {3, Result::BlackWins}, {4, Result::BlackWins}});
-  EXPECT_EQ(score.wins, 2);    // games 0 and 3
+  const Score score = score_of({{0, Result::WhiteWins},
+                                {1, Result::WhiteWins},
+                                {2, Result::Draw},
+                                {3, Result::BlackWins},
+                                {4, Result::BlackWins}});
+  EXPECT_EQ(score.wins, 2);  // games 0 and 3
   EXPECT_EQ(score.draws, 1);
   EXPECT_EQ(score.losses, 2);  // games 1 and 4
   EXPECT_EQ(score.pairs, (std::array<int, 5>{0, 0, 1, 1, 0}));

@@ -76,7 +76,8 @@ class SmallNet : public testing::TestWithParam<const char*> {
         if (spec.kind == ParameterKind::RunningVar) x += 1;
       }
     }
-    path_ = std::filesystem::path(testing::TempDir()) / fmt::format("small-{}.safetensors", GetParam());
+    path_ =
+        std::filesystem::path(testing::TempDir()) / fmt::format("small-{}.safetensors", GetParam());
     ASSERT_TRUE(write_net(net, path_));
   }
   std::filesystem::path path_;
@@ -87,7 +88,9 @@ TEST_P(SmallNet, AgreesOnAPositionAloneAndInABatch) {
   ASSERT_TRUE(evaluator) << evaluator.error().message;
   std::vector<Game> games(3);
   for (int i = 1; i < 3; ++i)
-    for (int k = 0; k < i; ++k) games[static_cast<std::size_t>(i)].play(legal_moves(games[static_cast<std::size_t>(i)].position())[k]);
+    for (int k = 0; k < i; ++k)
+      games[static_cast<std::size_t>(i)].play(
+          legal_moves(games[static_cast<std::size_t>(i)].position())[k]);
   std::vector<MoveList> legal;
   for (const Game& g : games) legal.push_back(legal_moves(g.position()));
   std::vector<EvalRequest> batch;
@@ -99,7 +102,8 @@ TEST_P(SmallNet, AgreesOnAPositionAloneAndInABatch) {
     ASSERT_EQ(alone.logits.size(), static_cast<std::size_t>(legal[i].size()));
     EXPECT_NEAR(alone.value, together[i].value, 1e-5);
     EXPECT_LE(std::abs(alone.value), 1);
-    for (std::size_t k = 0; k < alone.logits.size(); ++k) EXPECT_NEAR(alone.logits[k], together[i].logits[k], 1e-4);
+    for (std::size_t k = 0; k < alone.logits.size(); ++k)
+      EXPECT_NEAR(alone.logits[k], together[i].logits[k], 1e-4);
   }
 }
 

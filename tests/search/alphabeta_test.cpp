@@ -8,8 +8,8 @@
 namespace tahl::search {
 namespace {
 
-// Minimax as defined: no pruning above the leaves, no table, no ordering, and a leaf's captures cut only where
-// they cannot count. What AlphaBeta must equal.
+// Minimax as defined: no pruning above the leaves, no table, no ordering, and a leaf's captures cut
+// only where they cannot count. What AlphaBeta must equal.
 int plain_quiescence(const Position& p, int ply, int alpha = -kMateScore, int beta = kMateScore) {
   const bool in_check = p.is_check();
   int best = in_check ? ply - kMateScore : stand_pat(p);
@@ -39,7 +39,9 @@ int plain_minimax(Game& game, int depth, int ply) {
 }
 
 int score_of(const Line& line) {
-  if (line.mate_in) return *line.mate_in > 0 ? kMateScore - (2 * *line.mate_in - 1) : -kMateScore - 2 * *line.mate_in;
+  if (line.mate_in)
+    return *line.mate_in > 0 ? kMateScore - (2 * *line.mate_in - 1)
+                             : -kMateScore - 2 * *line.mate_in;
   return *line.centipawns;
 }
 
@@ -190,7 +192,8 @@ TEST(AlphaBeta, SolvesTheCasesWithinItsReach) {
   const std::string reachable =
       "pos-mate-knight-h3 pos-fork-d4 pos-underpromotion-knight pos-promotion-capture-draws "
       "pos-stalemate-kqkp pos-stalemate-kqk pos-many-queens pos-castling-double-attack "
-      "pos-ep-mate pos-zugzwang-ng4 pos-repetition-avoid pos-repetition-claim pos-fifty-rd4 pos-promotion-swap-first";
+      "pos-ep-mate pos-zugzwang-ng4 pos-repetition-avoid pos-repetition-claim pos-fifty-rd4 "
+      "pos-promotion-swap-first";
   for (const CaseRow& row : case_rows()) {
     if (!has_word(reachable, row.id)) continue;
     const Game game = game_of(row.fen, row.moves);

@@ -177,7 +177,8 @@ TEST(Mcts, EndsWhenTheTreeIsFull) {
 
 TEST(Mcts, ObeysSearchMoves) {
   Limits limits = nodes(300);
-  limits.search_moves = {*parse_uci(Position::initial(), "a2a3"), *parse_uci(Position::initial(), "h2h3")};
+  limits.search_moves = {*parse_uci(Position::initial(), "a2a3"),
+                         *parse_uci(Position::initial(), "h2h3")};
   const Choice choice = player({}, "e2e4")->choose(Game(), limits, {});
   EXPECT_TRUE(has_word("a2a3 h2h3", uci(Game(), choice.move)));
   for (const auto& [move, p] : choice.policy)
@@ -207,7 +208,8 @@ TEST(Mcts, ValuesADeadDrawAtNothing) {
 
 TEST(Mcts, SolvesTheCasesWithinItsReach) {
   const std::string reachable =
-      "pos-underpromotion-knight pos-stalemate-kqkp pos-stalemate-kqk pos-many-queens pos-ep-mate pos-zugzwang-ng4 "
+      "pos-underpromotion-knight pos-stalemate-kqkp pos-stalemate-kqk pos-many-queens pos-ep-mate "
+      "pos-zugzwang-ng4 "
       "pos-repetition-avoid pos-repetition-claim pos-fifty-rd4 pos-castling-double-attack";
   for (const CaseRow& row : case_rows()) {
     if (!has_word(reachable, row.id)) continue;

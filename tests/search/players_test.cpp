@@ -24,19 +24,22 @@ TEST(Players, ReadsKindAndOptions) {
 }
 
 TEST(Players, NamesWhatIsWrong) {
-  EXPECT_THAT(error_of("maximin"), HasSubstr("\"maximin\" is none of policy, mcts, minimax, random"));
+  EXPECT_THAT(error_of("maximin"),
+              HasSubstr("\"maximin\" is none of policy, mcts, minimax, random"));
   EXPECT_THAT(error_of("minimax:depth"), HasSubstr("\"depth\" is not name=value"));
   EXPECT_THAT(error_of("minimax:deep=3"), HasSubstr("minimax has no option \"deep\""));
   EXPECT_THAT(error_of("minimax:depth=0"), HasSubstr("depth=\"0\" is not a number from 1"));
   EXPECT_THAT(error_of("minimax:depth=3x"), HasSubstr("depth=\"3x\""));
   EXPECT_THAT(error_of("policy:net=uniform,finish=3"), HasSubstr("finish=\"3\""));
   EXPECT_THAT(error_of("policy:net=uniform,temperature=nan"), HasSubstr("temperature=\"nan\""));
-  EXPECT_THAT(error_of("mcts:net=/does/not/exist.safetensors"), HasSubstr("/does/not/exist.safetensors"));
+  EXPECT_THAT(error_of("mcts:net=/does/not/exist.safetensors"),
+              HasSubstr("/does/not/exist.safetensors"));
   EXPECT_THAT(error_of(""), HasSubstr("is none of"));
 }
 
 TEST(Players, MakesEveryKind) {
-  for (const char* text : {"policy:net=uniform", "mcts:net=uniform,nodes=10", "minimax:depth=1", "random"}) {
+  for (const char* text :
+       {"policy:net=uniform", "mcts:net=uniform,nodes=10", "minimax:depth=1", "random"}) {
     const auto player = make_player(*parse_player_spec(text));
     ASSERT_TRUE(player) << text;
     const Choice choice = (*player)->choose(Game(), {}, {});
@@ -54,7 +57,8 @@ TEST(Players, KnowsWhichComeToAnEnd) {
 }
 
 TEST(Players, RandomDrawsFromTheLegalMovesBySeed) {
-  const auto a = *make_player(*parse_player_spec("random:seed=3")), b = *make_player(*parse_player_spec("random:seed=3"));
+  const auto a = *make_player(*parse_player_spec("random:seed=3")),
+             b = *make_player(*parse_player_spec("random:seed=3"));
   Game game;
   for (int i = 0; i < 40 && !game.outcome(); ++i) {
     const Move m = a->choose(game, {}, {}).move;

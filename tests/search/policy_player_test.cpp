@@ -6,10 +6,12 @@
 namespace tahl::search {
 namespace {
 
-std::string play(const Game& game, const std::string& favourite, int finish, double value_scale = 1) {
+std::string play(const Game& game, const std::string& favourite, int finish,
+                 double value_scale = 1) {
   PolicyOptions options;
   options.finish_plies = finish;
-  const auto player = policy_player(std::make_unique<ScriptedEvaluator>(favourite, value_scale), options);
+  const auto player =
+      policy_player(std::make_unique<ScriptedEvaluator>(favourite, value_scale), options);
   return uci(game, player->choose(game, {}, {}).move);
 }
 
@@ -22,8 +24,7 @@ TEST(PolicyPlayer, NeverMissesAMateInOne) {
   for (const auto& [fen, mates] : kMatesInOne) {
     if (!*mates) continue;
     const Game game = game_of(fen);
-    for (const int finish : {1, 2})
-      EXPECT_TRUE(has_word(mates, play(game, "g1f1", finish))) << fen;
+    for (const int finish : {1, 2}) EXPECT_TRUE(has_word(mates, play(game, "g1f1", finish))) << fen;
   }
 }
 
@@ -34,7 +35,8 @@ TEST(PolicyPlayer, DoesNotStalemateWhenWinning) {
 }
 
 TEST(PolicyPlayer, DoesNotRepeatWhenWinning) {
-  const Game game = game_of("4k3/8/8/8/8/8/3K4/B6B w - - 0 1", "d2e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1 e7e8");
+  const Game game =
+      game_of("4k3/8/8/8/8/8/3K4/B6B w - - 0 1", "d2e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1 e7e8");
   EXPECT_EQ(play(game, "e1e2", 0), "e1e2");
   EXPECT_NE(play(game, "e1e2", 1), "e1e2");  // the third time
 }
@@ -87,7 +89,8 @@ TEST(PolicyPlayer, DrawsByTheTemperedPolicy) {
   const Game game;
   constexpr int kDraws = 4000;
   int favourite = 0;
-  for (int i = 0; i < kDraws; ++i) favourite += uci(game, player->choose(game, {}, {}).move) == "e2e4";
+  for (int i = 0; i < kDraws; ++i)
+    favourite += uci(game, player->choose(game, {}, {}).move) == "e2e4";
   const double p = std::exp(3.) / (std::exp(3.) + 19);
   EXPECT_NEAR(favourite / double{kDraws}, p, 4 * std::sqrt(p * (1 - p) / kDraws));
 }
@@ -95,7 +98,8 @@ TEST(PolicyPlayer, DrawsByTheTemperedPolicy) {
 TEST(PolicyPlayer, DrawsTheSameFromTheSameSeed) {
   PolicyOptions options;
   options.temperature = 5;
-  const auto a = policy_player(nn::uniform_evaluator(), options), b = policy_player(nn::uniform_evaluator(), options);
+  const auto a = policy_player(nn::uniform_evaluator(), options),
+             b = policy_player(nn::uniform_evaluator(), options);
   a->seed(7);
   b->seed(7);
   Game game;
@@ -119,7 +123,8 @@ TEST(PolicyPlayer, HasNoMoveWhenTheGameIsOver) {
 }
 
 TEST(PolicyPlayer, SolvesTheCasesOfOneMove) {
-  const std::string one_move = "pos-stalemate-kqkp pos-stalemate-kqk pos-many-queens pos-ep-mate pos-repetition-avoid";
+  const std::string one_move =
+      "pos-stalemate-kqkp pos-stalemate-kqk pos-many-queens pos-ep-mate pos-repetition-avoid";
   for (const CaseRow& row : case_rows()) {
     if (!has_word(one_move, row.id)) continue;
     const Game game = game_of(row.fen, row.moves);
@@ -133,7 +138,8 @@ TEST(PolicyPlayer, SolvesTheCasesOfOneMove) {
 }
 
 TEST(PolicyPlayer, TakesADrawWhenLosing) {
-  const Game game = game_of("4k3/8/8/8/8/8/8/B3K2B w - - 0 1", "e1e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1");
+  const Game game =
+      game_of("4k3/8/8/8/8/8/8/B3K2B w - - 0 1", "e1e2 e8e7 e2e1 e7e8 e1e2 e8e7 e2e1");
   EXPECT_EQ(play(game, "e7d6", 1), "e7d6");
   EXPECT_EQ(play(game, "e7d6", 2), "e7e8");  // the third time
 }

@@ -41,8 +41,7 @@ TEST(Rules, SecondOccurrenceInsideTheTreeIsADraw) {
 }
 
 TEST(Rules, ThirdOccurrenceIsADrawWhereverTheFirstWere) {
-  Game game = game_of("4k3/8/8/8/8/8/3K4/B6B w - - 0 1",
-                      "d2e2 e8e7 e2d2 e7e8 d2e2 e8e7 e2d2 e7e8");
+  Game game = game_of("4k3/8/8/8/8/8/3K4/B6B w - - 0 1", "d2e2 e8e7 e2d2 e7e8 d2e2 e8e7 e2d2 e7e8");
   EXPECT_TRUE(is_search_draw(game, 8));
 }
 

@@ -37,7 +37,8 @@ inline Game game_of(const std::string& fen, const std::string& moves = "") {
 
 inline std::string uci(const Game& game, Move m) { return to_uci(game.position(), m); }
 
-// Knows material; likes captures and, most of all, one move that a test may name. Counts what it is asked.
+// Knows material; likes captures and, most of all, one move that a test may name. Counts what it is
+// asked.
 class ScriptedEvaluator : public nn::Evaluator {
  public:
   explicit ScriptedEvaluator(std::string favourite = "", double value_scale = 1)
@@ -71,14 +72,15 @@ struct MateInOne {
   const char* mates;
 };
 inline const MateInOne kMatesInOne[] = {
-    {"6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1", "a1a8"},                             // back rank
-    {"r5k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1"},                             // the same for Black
+    {"6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1", "a1a8"},  // back rank
+    {"r5k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1"},  // the same for Black
     {"r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", "h5f7"},  // scholar's
-    {"rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq g3 0 2", "d8h4"},   // fool's
-    {"6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1", "g5f7"},                                // smothered
+    {"rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq g3 0 2", "d8h4"},       // fool's
+    {"6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1", "g5f7"},                                    // smothered
     {"7k/5K2/8/6Q1/8/8/8/8 w - - 0 1", "g5g7 g5g8 g5h5 g5h4 g5h6"},
-    {"k7/2P5/1K6/8/8/8/8/8 w - - 0 1", "c7c8q c7c8r"},                            // by promotion
-    {"r1bq1r2/pp2n3/4N2k/3pPppP/1b1n2Q1/2N5/PP3PP1/R1B1K2R w KQ g6 0 15", "h5g6"},  // en passant (Gundersen - Faul 1928)
+    {"k7/2P5/1K6/8/8/8/8/8 w - - 0 1", "c7c8q c7c8r"},  // by promotion
+    {"r1bq1r2/pp2n3/4N2k/3pPppP/1b1n2Q1/2N5/PP3PP1/R1B1K2R w KQ g6 0 15",
+     "h5g6"},                                      // en passant (Gundersen - Faul 1928)
     {"6k1/5p1p/8/8/8/8/5PPP/R5K1 w - - 0 1", ""},  // g7 is free
 };
 

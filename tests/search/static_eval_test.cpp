@@ -36,8 +36,10 @@ TEST(StaticEval, SeesASymmetricPositionAsTheTempo) {
 }
 
 TEST(StaticEval, CountsPieces) {
-  EXPECT_GT(static_eval(position_of("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")), 700);
-  EXPECT_LT(static_eval(position_of("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 0 1")), -700);
+  EXPECT_GT(static_eval(position_of("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")),
+            700);
+  EXPECT_LT(static_eval(position_of("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 0 1")),
+            -700);
 }
 
 TEST(StaticEval, CallsALoneMinorPieceNearlyADraw) {
@@ -63,10 +65,12 @@ int exchange(const char* fen, const char* move) {
   return m ? static_exchange(p, *m) : 0;
 }
 
-// The first two are worked through on the Chess Programming Wiki's page on static exchange evaluation.
+// The first two are worked through on the Chess Programming Wiki's page on static exchange
+// evaluation.
 TEST(StaticExchange, FollowsTheWholeExchange) {
   EXPECT_EQ(exchange("1k1r4/1pp4p/p7/4p3/8/P5P1/1PP4P/2K1R3 w - - 0 1", "e1e5"), 100);
-  EXPECT_EQ(exchange("1k1r3q/1ppn3p/p4b2/4p3/8/P2N2P1/1PP1R1BP/2K1Q3 w - - 0 1", "d3e5"), 100 - 320);
+  EXPECT_EQ(exchange("1k1r3q/1ppn3p/p4b2/4p3/8/P2N2P1/1PP1R1BP/2K1Q3 w - - 0 1", "d3e5"),
+            100 - 320);
 }
 
 TEST(StaticExchange, SeesQuietMovesIntoCaptures) {

@@ -24,8 +24,8 @@ TEST(TimeBudget, HasNoneWithoutClocks) {
 }
 
 TEST(TimeBudget, MovesAtOnceOnAnEmptyClock) {
-  for (const std::int64_t t : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-50}, std::int64_t{0},
-                               std::int64_t{1}, std::int64_t{30}}) {
+  for (const std::int64_t t : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-50},
+                               std::int64_t{0}, std::int64_t{1}, std::int64_t{30}}) {
     const auto budget = time_budget(clock(t), Color::White);
     ASSERT_TRUE(budget);
     EXPECT_EQ(budget->target.count(), 0) << t;
