@@ -19,7 +19,7 @@ struct UciOptions {
   bool chess960 = false;
   bool show_wdl = false;
   int move_overhead = 30;  // ms kept back a move for the way to the GUI
-  int temperature = 0;          // net players: hundredths; 0 plays the first choice
+  int temperature = 0;     // net players: hundredths; 0 plays the first choice
   int finish_plies = 1;    // policy: plies looked ahead for mates and stalemates, 0-2
   int max_depth = 0;       // cap on every search, 0 none
   int max_nodes = 0;       // cap on every search, 0 none
