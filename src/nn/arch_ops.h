@@ -9,15 +9,14 @@ namespace tahl::nn {
 // twice uses the same weights twice.
 //
 //   Value input()                              the encoding's planes
-//   Value conv(name, board, ConvOptions)       3x3 (zeros beyond the edge) or 1x1; NAME.weight, .bias
-//   Value batch_norm(name, board)              NAME.weight, .bias, .running_mean, .running_var
-//   Value linear(name, vector, out)            NAME.weight, NAME.bias
-//   Value relu(x), sigmoid(x), tanh(x), add(x, y)
-//   Value mean_pool(board)                     vector of the channels' means over the 64 squares
-//   Value flatten(board)                       vector, index channel * 64 + square
-//   Value concat(board, board)                 along the channels
-//   Value scale_bias(board, vector of 2c)      sigmoid(first half) * board + second half
-//   Value mix(z, a, b)                         z * a + (1 - z) * b, all boards of one shape
+//   Value conv(name, board, ConvOptions)       3x3 (zeros beyond the edge) or 1x1; NAME.weight,
+//   .bias Value batch_norm(name, board)              NAME.weight, .bias, .running_mean,
+//   .running_var Value linear(name, vector, out)            NAME.weight, NAME.bias Value relu(x),
+//   sigmoid(x), tanh(x), add(x, y) Value mean_pool(board)                     vector of the
+//   channels' means over the 64 squares Value flatten(board)                       vector, index
+//   channel * 64 + square Value concat(board, board)                 along the channels Value
+//   scale_bias(board, vector of 2c)      sigmoid(first half) * board + second half Value mix(z, a,
+//   b)                         z * a + (1 - z) * b, all boards of one shape
 struct ConvOptions {
   int out = 0;
   int kernel = 3;

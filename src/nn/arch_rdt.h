@@ -42,7 +42,8 @@ NetworkOutputs<typename Ops::Value> rdt(const ArchConfig& config, Ops& ops) {
   Value state = ops.relu(conv_norm("stem.0", "stem.1", ops.input(), config.channels, 3));
   for (int pass = 0; pass < config.recurrence; ++pass) {
     Value candidate = state;
-    for (int i = 0; i < config.blocks; ++i) candidate = block(fmt::format("tower.{}", i), candidate);
+    for (int i = 0; i < config.blocks; ++i)
+      candidate = block(fmt::format("tower.{}", i), candidate);
     if (config.gate) {
       Value z = ops.sigmoid(
           ops.conv("gate", ops.concat(candidate, state),
@@ -63,8 +64,7 @@ NetworkOutputs<typename Ops::Value> rdt(const ArchConfig& config, Ops& ops) {
     policy = ops.conv("policy_planes", policy, {.out = 12, .kernel = 1, .bias = true});
     outputs.policy = ops.flatten(policy);
   }
-  Value value =
-      ops.relu(conv_norm("value_conv", "value_bn", state, config.value_channels, 1));
+  Value value = ops.relu(conv_norm("value_conv", "value_bn", state, config.value_channels, 1));
   value = ops.relu(ops.linear("value_fc1", ops.flatten(value), config.value_hidden));
   outputs.value = ops.tanh(ops.linear("value_fc2", value, 1));
   return outputs;

@@ -32,11 +32,11 @@ struct ConvArgs {
 // out = activation(weights * in + bias), rows beyond the last are zeros.
 struct LinearArgs {
   int positions = 0;
-  int in_size = 0, out_size = 0;   // both padded already
-  const float* in = nullptr;       // vector
-  const float* weights = nullptr;  // [out_size][in_size]
-  const float* bias = nullptr;     // [out_size]
-  float* out = nullptr;            // vector
+  int in_size = 0, out_size = 0;             // both padded already
+  const float* in = nullptr;                 // vector
+  const float* weights = nullptr;            // [out_size][in_size]
+  const float* bias = nullptr;               // [out_size]
+  float* out = nullptr;                      // vector
   Activation activation = Activation::None;  // None or Relu
 };
 

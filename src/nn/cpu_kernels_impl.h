@@ -7,8 +7,8 @@
 // for the whole program, and it must not be one that needs AVX-512.
 //
 // Convolutions are direct. A tile of TAHL_SQUARES squares of one row times two vectors of output
-// channels stays in registers while all inputs pass; taps beyond the edge are skipped when compiling
-// (files) or by the loop's bounds (ranks), so nothing is padded.
+// channels stays in registers while all inputs pass; taps beyond the edge are skipped when
+// compiling (files) or by the loop's bounds (ranks), so nothing is padded.
 
 namespace tahl::nn::TAHL_LEVEL {
 namespace {
@@ -26,8 +26,8 @@ typedef float LooseVec __attribute__((vector_size(TAHL_LANES * 4), aligned(4), m
 #define TAHL_LOAD(pointer) (*reinterpret_cast<const LooseVec*>(pointer))
 #define TAHL_STORE(pointer, vec) (*reinterpret_cast<LooseVec*>(pointer) = (vec))
 
-// 1 / (1 + exp(-x)). exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| < 0.35,
-// relative error below 1e-6.
+// 1 / (1 + exp(-x)). exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| <
+// 0.35, relative error below 1e-6.
 TAHL_INLINE void sigmoid_in_place(Vec& x) {
   Vec y = -x;
   const Vec zero = {};
@@ -251,8 +251,7 @@ void mix(const float* z, const float* a, const float* b, float* out, __SIZE_TYPE
 }  // namespace
 
 extern const CpuKernels kKernels;
-const CpuKernels kKernels{TAHL_NAME, kBlock,     conv3, conv1, linear,
-                          scale_bias, activate, add,   mix};
+const CpuKernels kKernels{TAHL_NAME, kBlock, conv3, conv1, linear, scale_bias, activate, add, mix};
 
 #undef TAHL_INLINE
 #undef TAHL_LOAD

@@ -44,27 +44,22 @@ class GraphBuilder {
     return push({.op = Node::Op::Norm, .inputs = {x}, .channels = channels(x), .name = name});
   }
   Value linear(const std::string& name, Value x, int out) {
-    return push({.op = Node::Op::Linear,
-                 .inputs = {x},
-                 .channels = out,
-                 .is_board = false,
-                 .name = name});
+    return push(
+        {.op = Node::Op::Linear, .inputs = {x}, .channels = out, .is_board = false, .name = name});
   }
   Value relu(Value x) { return activate(x, Activation::Relu); }
   Value sigmoid(Value x) { return activate(x, Activation::Sigmoid); }
   Value tanh(Value x) { return activate(x, Activation::Tanh); }
   Value add(Value x, Value y) { return like(x, Node::Op::Add, {x, y}); }
   Value mean_pool(Value x) {
-    return push(
-        {.op = Node::Op::Pool, .inputs = {x}, .channels = channels(x), .is_board = false});
+    return push({.op = Node::Op::Pool, .inputs = {x}, .channels = channels(x), .is_board = false});
   }
   Value flatten(Value x) {
     return push(
         {.op = Node::Op::Flatten, .inputs = {x}, .channels = channels(x) * 64, .is_board = false});
   }
   Value concat(Value x, Value y) {
-    return push(
-        {.op = Node::Op::Concat, .inputs = {x, y}, .channels = channels(x) + channels(y)});
+    return push({.op = Node::Op::Concat, .inputs = {x, y}, .channels = channels(x) + channels(y)});
   }
   Value scale_bias(Value x, Value both) { return like(x, Node::Op::ScaleBias, {x, both}); }
   Value mix(Value z, Value a, Value b) { return like(z, Node::Op::Mix, {z, a, b}); }
@@ -96,7 +91,9 @@ class GraphBuilder {
 
 class Compiler {
  public:
-  Compiler(const NetFile& net, const CpuKernels& kernels) : net_(net) { program_.kernels = &kernels; }
+  Compiler(const NetFile& net, const CpuKernels& kernels) : net_(net) {
+    program_.kernels = &kernels;
+  }
 
   CpuProgram run() {
     GraphBuilder graph(net_.arch.input_planes);
@@ -106,7 +103,8 @@ class Compiler {
     for (const Node& node : *nodes_) {
       for (int input : node.inputs) ++uses_[static_cast<std::size_t>(input)];
     }
-    for (const int output : {outputs.policy, outputs.value}) ++uses_[static_cast<std::size_t>(output)];
+    for (const int output : {outputs.policy, outputs.value})
+      ++uses_[static_cast<std::size_t>(output)];
     for (const Node& node : *nodes_) step_of_.push_back(translate(node));
     program_.policy = step_of(outputs.policy);
     program_.value = step_of(outputs.value);
@@ -204,8 +202,8 @@ class Compiler {
         const float gain = tensor(norm + ".weight")[o] /
                            std::sqrt(tensor(norm + ".running_var")[o] + kBatchNormEpsilon);
         for (std::size_t i = 0; i < row; ++i) weights[o * row + i] *= gain;
-        made.bias[o] = (made.bias[o] - tensor(norm + ".running_mean")[o]) * gain +
-                       tensor(norm + ".bias")[o];
+        made.bias[o] =
+            (made.bias[o] - tensor(norm + ".running_mean")[o]) * gain + tensor(norm + ".bias")[o];
       }
     }
     const int in = (*nodes_)[static_cast<std::size_t>(node.inputs[0])].channels;
@@ -217,8 +215,8 @@ class Compiler {
   int linear(const Node& node) {
     const int index = push(Kind::Linear, node);
     CpuStep& made = step(index);
-    const auto in = static_cast<std::size_t>(
-        (*nodes_)[static_cast<std::size_t>(node.inputs[0])].channels);
+    const auto in =
+        static_cast<std::size_t>((*nodes_)[static_cast<std::size_t>(node.inputs[0])].channels);
     const auto out = static_cast<std::size_t>(node.channels);
     const auto padded_in = static_cast<std::size_t>(pad(static_cast<int>(in)));
     const std::vector<float>& weights = tensor(node.name + ".weight");

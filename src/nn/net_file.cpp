@@ -106,9 +106,10 @@ Expected<NetFile> parse_net(std::span<const std::uint8_t> bytes) {
   return net;
 }
 
+// Errors name no file.
 Expected<void> write_whole(const std::filesystem::path& path, std::span<const std::uint8_t> bytes) {
-  const auto failed = [&](const char* what) -> Expected<void> {
-    return fail("net: {}: cannot {}: {}", path.string(), what, std::strerror(errno));
+  const auto failed = [](const char* what) -> Expected<void> {
+    return fail("cannot {}: {}", what, std::strerror(errno));
   };
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return failed("create");
@@ -156,8 +157,7 @@ Expected<void> check_tensors(const NetFile& net) {
   if (net.tensors.size() != specs.size()) {
     TensorMap rest = net.tensors;
     for (const ParameterSpec& spec : specs) rest.erase(spec.name);
-    return fail("tensor {} has no place in the architecture",
-                tahl::quoted(rest.begin()->first));
+    return fail("tensor {} has no place in the architecture", tahl::quoted(rest.begin()->first));
   }
   return {};
 }
@@ -196,7 +196,7 @@ Expected<void> write_net(const NetFile& net, const std::filesystem::path& path) 
   temporary += fmt::format(".{}.tmp", ::getpid());
   if (auto ok = write_whole(temporary, to_bytes(net)); !ok) {
     ::unlink(temporary.c_str());
-    return ok;
+    return prefixed(path.string(), ok.error());
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;

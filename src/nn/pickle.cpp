@@ -35,8 +35,7 @@ class Archive {
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
-    zip_t* archive =
-        source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
+    zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
     if (archive == nullptr) {
       if (source != nullptr) zip_source_free(source);
       std::string reason = zip_error_strerror(&error);
@@ -250,10 +249,8 @@ class Unpickler {
         at(arguments[0]).kind == Kind::Storage && at(arguments[1]).kind == Kind::Int &&
         is_int_tuple(arguments[2]) && is_int_tuple(arguments[3]) &&
         at(arguments[2]).items.size() == at(arguments[3]).items.size()) {
-      return push({Kind::Tensor,
-                   at(arguments[1]).integer,
-                   {},
-                   {arguments[0], arguments[2], arguments[3]}});
+      return push(
+          {Kind::Tensor, at(arguments[1]).integer, {}, {arguments[0], arguments[2], arguments[3]}});
     }
     if (function == kRebuildParameter && !arguments.empty() &&
         at(arguments[0]).kind == Kind::Tensor) {
@@ -282,8 +279,7 @@ class Unpickler {
         !at(tuple.items[1]).text.ends_with("Storage")) {
       return refuse("persistent id is not a storage");
     }
-    return push(
-        {Kind::Storage, at(tuple.items[4]).integer, {}, {tuple.items[1], tuple.items[2]}});
+    return push({Kind::Storage, at(tuple.items[4]).integer, {}, {tuple.items[1], tuple.items[2]}});
   }
 
   bool memoize(std::uint64_t key) {
@@ -407,8 +403,8 @@ class Unpickler {
       case 'Q':  // BINPERSID
         return persistent_id();
       default:
-        return refuse(fmt::format("operation 0x{:02x} is not allowed",
-                                  static_cast<unsigned char>(raw[0])));
+        return refuse(
+            fmt::format("operation 0x{:02x} is not allowed", static_cast<unsigned char>(raw[0])));
     }
   }
 
@@ -488,7 +484,8 @@ class TensorReader {
       }
       count = side == 0 ? 0 : count * static_cast<std::uint64_t>(side);
       if (count > elements_left_) return fail("tensor {} is larger than the file", shown);
-      if (side > 0) last += static_cast<std::uint64_t>(side - 1) * static_cast<std::uint64_t>(stride);
+      if (side > 0)
+        last += static_cast<std::uint64_t>(side - 1) * static_cast<std::uint64_t>(stride);
       result.shape.push_back(side);
       strides.push_back(static_cast<std::uint64_t>(stride));
     }
@@ -562,7 +559,8 @@ Expected<Checkpoint> parse_checkpoint(std::span<const std::uint8_t> bytes) {
   if (top.kind != Kind::Dict) return fail("checkpoint is not a dictionary");
   const Object* config = lookup(pickle, top, "network_config");
   const Object* network = lookup(pickle, top, "network");
-  if (config == nullptr || config->kind != Kind::Dict) return fail("checkpoint has no network_config");
+  if (config == nullptr || config->kind != Kind::Dict)
+    return fail("checkpoint has no network_config");
   if (network == nullptr || network->kind != Kind::Dict) return fail("checkpoint has no network");
 
   Checkpoint result;

@@ -33,8 +33,8 @@ struct Entry {
 Expected<Entry> parse_entry(const std::string& name, const nlohmann::json& json,
                             std::uint64_t data_size) {
   const std::string shown = tahl::quoted(name);
-  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||
-      !json.contains("shape") || !json.contains("data_offsets")) {
+  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
+      !json.contains("data_offsets")) {
     return fail("tensor {} is not an object of dtype, shape and data_offsets", shown);
   }
   Entry entry;
@@ -165,8 +165,7 @@ std::vector<std::uint8_t> write_safetensors(const Safetensors& contents) {
     header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text =
-      header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the numbers are aligned
 
   const std::uint64_t length = text.size();

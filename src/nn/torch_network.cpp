@@ -158,10 +158,9 @@ Expected<std::unique_ptr<Network>> make_torch_network(const NetFile& net) {
   auto network = std::make_shared<TorchNetwork>(net.arch);
   if (auto ok = import_net(net, *network); !ok) return tl::unexpected(ok.error());
   network->eval();
-  return std::make_unique<TorchInference>(
-      NetInfo{net.arch, net.encoding, net.arch.input_planes, policy_outputs(net.arch),
-              net.metadata},
-      std::move(network));
+  return std::make_unique<TorchInference>(NetInfo{net.arch, net.encoding, net.arch.input_planes,
+                                                  policy_outputs(net.arch), net.metadata},
+                                          std::move(network));
 }
 
 }  // namespace tahl::nn
