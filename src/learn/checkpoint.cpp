@@ -26,7 +26,7 @@ std::vector<Point> from_tensor(const torch::Tensor& t) {
   constexpr std::int64_t width = sizeof(Point) / sizeof(double);
   if (t.dim() != 2 || t.size(1) != width || t.scalar_type() != torch::kDouble) return {};
   std::vector<Point> points(static_cast<std::size_t>(t.size(0)));
-  if (!points.empty()) std::memcpy(points.data(), t.contiguous().data_ptr<double>(), points.size() * sizeof(Point));
+  if (!points.empty()) std::memcpy(static_cast<void*>(points.data()), t.contiguous().data_ptr<double>(), points.size() * sizeof(Point));
   return points;
 }
 
