@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <random>
 #include <set>
+#include <stop_token>
+#include <thread>
 
 #include "chess/pgn.h"
 #include "tests/learn/learn_files.h"
