@@ -50,7 +50,9 @@ TEST(Dataset, SamplesAreTheGamesOfThePgn) {
   const auto data = random_data(folder, 40);
   ASSERT_TRUE(data) << data.error().message;
   std::uint64_t index = 0;
-  for (const auto& file : *find_shards(folder.path / "data", Split::Train)) {
+  const auto files = find_shards(folder.path / "data", Split::Train);
+  ASSERT_TRUE(files);
+  for (const auto& file : *files) {
     const auto shard = nn::Shard::open(file);
     for (std::size_t g = 0; g < shard->size(); ++g) {
       const auto game = nn::unpack_game(shard->game(g));
