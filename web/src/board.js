@@ -16,7 +16,7 @@ export class Board {
       coordinates: true,
       animation: { duration: 180 },
       premovable: { enabled: false },
-      movable: { free: false, rookCastle: false, events: { after: (from, to) => this.#moved(from, to) } },
+      movable: { free: false, rookCastle: true, events: { after: (from, to) => this.#moved(from, to) } },
       drawable: { brushes: { net: { key: "n", color: "#3d7f7a", opacity: 0.85, lineWidth: 11 } } },
     });
     new ResizeObserver(() => this.ground.redrawAll()).observe(element);
