@@ -87,7 +87,8 @@ TEST(Sample, KeepsAnotherStartAndChess960) {
 }
 
 TEST(Sample, NumbersMovesInOneOrderWhateverTheGenerators) {
-  for (const Position& position : immortal().positions()) {
+  const Game game = immortal();
+  for (const Position& position : game.positions()) {
     const MoveList legal = legal_moves(position);
     MoveList reversed = legal;
     std::reverse(reversed.begin(), reversed.end());
@@ -126,7 +127,9 @@ TEST(Sample, NoticesEveryFlippedBit) {
       bad[byte] = static_cast<std::uint8_t>(bad[byte] ^ 1 << b);
       const auto shard = Shard::parse(bad, "test");
       EXPECT_FALSE(shard) << "byte " << byte << " bit " << b;
-      if (!shard) EXPECT_EQ(shard.error().message.find('\n'), std::string::npos);
+      if (!shard) {
+        EXPECT_EQ(shard.error().message.find('\n'), std::string::npos);
+      }
     }
   }
 }
