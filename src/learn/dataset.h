@@ -48,7 +48,7 @@ class Dataset {
   std::uint64_t hash() const { return hash_; }  // names the contents
   const std::string& name() const { return name_; }
 
-  // Replays the game as far as needed: about 10 microseconds. Thread-safe. An error if the game is no legal one.
+  // Replays the game as far as needed. Thread-safe. An error if the game is no legal one.
   Expected<Sample> sample(std::uint64_t index, nn::PolicyHead head) const;
   // All positions of a game at once.
   Expected<std::vector<Sample>> game_samples(std::uint64_t game, nn::PolicyHead head) const;

@@ -24,7 +24,7 @@ namespace tahl::nn {
 //           one byte a ply: the move's index among the legal moves sorted by Move::bits()
 //
 // Little-endian. The order of the legal moves is the bits' and so no generator's. There is no index in the file: game
-// headers give their lengths, and finding every game in memory takes a millisecond for 300,000 of them.
+// headers give their lengths, so every game is found by reading those once.
 
 inline constexpr std::size_t kMaxPlies = 65535;
 
