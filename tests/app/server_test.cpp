@@ -410,10 +410,14 @@ TEST_F(BoardApiTest, WritesAndReadsPgn) {
 }
 
 TEST(BoardApi, RefusesPlayersThatAreNotTheNet) {
-  const auto api = BoardApi::create({.player = "minimax"});
+  BoardOptions options;
+  options.player = "minimax";
+  const auto api = BoardApi::create(options);
   ASSERT_FALSE(api);
   EXPECT_THAT(api.error().message, HasSubstr("minimax"));
-  EXPECT_FALSE(BoardApi::create({.net = "/nonexistent/net"}));
+  options = {};
+  options.net = "/nonexistent/net";
+  EXPECT_FALSE(BoardApi::create(options));
 }
 
 }  // namespace
