@@ -82,7 +82,7 @@ TEST(Planes12, TermsTurnThePlanesBeforeIntoThePlanesAfter) {
            "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
            "8/8/8/2k5/3Pp3/8/8/4K3 b - d3 0 1",
            "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
-           "4k3/8/8/8/8/8/8/RK2R3 w KQ - 0 1",
+           "3k4/8/8/8/8/8/8/RK2R3 w KQ - 0 1",
        }) {
     const Position before = *parse_fen(fen, true);
     for (const Move m : legal_moves(before)) {
