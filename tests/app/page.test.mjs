@@ -259,6 +259,7 @@ async function promotions() {
   await load("7K/8/8/8/8/8/p6k/8 b - - 0 1");
   await state("yours");
   await clickMove("a2", "a1");
+  await page.waitForSelector("#promotion [data-role]:focus"); // keys go to the dialog from here on
   await picture("promotion-black");
   await page.keyboard.press("ArrowDown"); // away from the queen
   await page.keyboard.press("Enter");
