@@ -322,6 +322,9 @@ async function watching() {
   await choose("watch");
   await newGame("white");
   await listed(4);
+  assert.equal(await page.inputValue("#move"), "", "a new game forgets what was typed");
+  const widths = await page.locator(".actions").first().evaluate((row) => [row.scrollWidth, row.clientWidth]);
+  assert(widths[0] <= widths[1], `the buttons are wider than the panel: ${widths}`);
   await picture("watch");
   await page.click("#pause");
   await state("paused");

@@ -125,6 +125,7 @@ function begin(start = null, moves = []) {
   positions = [];
   shown = moves.length;
   paused = false;
+  $("move").value = "";
   settle();
 }
 
