@@ -22,17 +22,21 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 6, kMaxNodes = 20'000;
 constexpr double kMaxTemperature = 2;
-constexpr std::size_t kMaxPlies = 12'000;  // seventy-five moves without capture or pawn move end a game long before
+constexpr std::size_t kMaxPlies =
+    12'000;  // seventy-five moves without capture or pawn move end a game long before
 constexpr std::size_t kMaxIdlePlayers = 4, kMaxSearches = 8;
 
-HttpReply ok(const Json& body) { return {.body = body.dump(-1, ' ', false, Json::error_handler_t::replace)}; }
+HttpReply ok(const Json& body) {
+  return {.body = body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
 HttpReply bad_request(const Error& error) { return error_reply(400, error.message); }
 
 std::string_view color_name(Color c) { return c == Color::White ? "white" : "black"; }
 
 Expected<Json> parse_body(const HttpRequest& request) {
   // A page of another site can send a form unasked, but not this type.
-  if (request.content_type.rfind("application/json", 0) != 0) return fail("body: must be application/json");
+  if (request.content_type.rfind("application/json", 0) != 0)
+    return fail("body: must be application/json");
   Json body = Json::parse(request.body, nullptr, false);
   if (body.is_discarded()) return fail("body: is not JSON");
   if (!body.is_object()) return fail("body: must be a JSON object");
@@ -48,7 +52,8 @@ Expected<std::string> text_field(const Json& object, const char* name, std::size
   return text;
 }
 
-Expected<double> number_field(const Json& object, const char* name, double least, double most, double standard) {
+Expected<double> number_field(const Json& object, const char* name, double least, double most,
+                              double standard) {
   const auto field = object.find(name);
   if (field == object.end() || field->is_null()) return standard;
   if (!field->is_number() || !(*field >= least && *field <= most)) {
@@ -61,7 +66,8 @@ Expected<Move> parse_move(const Game& game, const std::string& text) {
   const Expected<Move> uci = parse_uci(game.position(), text, game.is_chess960());
   if (uci) return uci;
   const Expected<Move> san = parse_san(game.position(), text);
-  const bool looks_like_uci = text.size() >= 4 && text[1] >= '1' && text[1] <= '8' && text[3] >= '1' && text[3] <= '8';
+  const bool looks_like_uci =
+      text.size() >= 4 && text[1] >= '1' && text[1] <= '8' && text[3] >= '1' && text[3] <= '8';
   return san || !looks_like_uci ? san : uci;
 }
 
@@ -152,12 +158,14 @@ HttpReply pgn_reply(const Game& game, const Json& body) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
-  tags.emplace_back("Date", fmt::format("{:04}.{:02}.{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday));
+  tags.emplace_back("Date", fmt::format("{:04}.{:02}.{:02}", local.tm_year + 1900, local.tm_mon + 1,
+                                        local.tm_mday));
   tags.emplace_back("Round", "-");
   for (const auto& [tag, field] : {std::pair("White", "white"), std::pair("Black", "black")}) {
     Expected<std::string> name = text_field(body, field, 200);
     if (!name) return bad_request(name.error());
-    std::replace_if(name->begin(), name->end(), [](unsigned char c) { return c < ' '; }, ' ');
+    std::replace_if(
+        name->begin(), name->end(), [](unsigned char c) { return c < ' '; }, ' ');
     tags.emplace_back(tag, name->empty() ? "?" : *name);
   }
   return ok({{"pgn", to_pgn(game, tags)}});
@@ -179,7 +187,8 @@ HttpReply load_reply(const Json& body) {
     return error_reply(400, "text: neither a FEN nor a PGN");
   }
   if (!game->ok()) {
-    return error_reply(400, fmt::format("pgn: line {}: {}", game->errors[0].line, game->errors[0].message));
+    return error_reply(
+        400, fmt::format("pgn: line {}: {}", game->errors[0].line, game->errors[0].message));
   }
   Json moves = Json::array();
   Position at = game->start;
@@ -194,7 +203,8 @@ HttpReply load_reply(const Json& body) {
 }
 
 HttpReply page_reply(const HttpRequest& request) {
-  const std::string_view path = request.path == "/" ? "/index.html" : std::string_view(request.path);
+  const std::string_view path =
+      request.path == "/" ? "/index.html" : std::string_view(request.path);
   for (const PageFile& file : page_files()) {
     if (file.path != path) continue;
     if (request.method != "GET") {
@@ -202,7 +212,8 @@ HttpReply page_reply(const HttpRequest& request) {
       reply.allow = "GET, HEAD";
       return reply;
     }
-    return {.type = std::string(file.type), .body = std::string(file.bytes.begin(), file.bytes.end())};
+    return {.type = std::string(file.type),
+            .body = std::string(file.bytes.begin(), file.bytes.end())};
   }
   return error_reply(404, fmt::format("{}: not found", tahl::quoted(request.path)));
 }
@@ -222,7 +233,8 @@ Expected<std::unique_ptr<BoardApi>> BoardApi::create(const BoardOptions& options
       api->options_.net = value;
     } else if (name == "nodes" || name == "temperature") {
       const double number = std::strtod(value.c_str(), nullptr);
-      (name == "nodes" ? api->options_.nodes = static_cast<int>(number), 0.0 : api->options_.temperature = number);
+      (name == "nodes" ? api->options_.nodes = static_cast<int>(number),
+       0.0             : api->options_.temperature = number);
     } else {
       api->extra_.emplace_back(name, value);
     }
@@ -263,7 +275,8 @@ HttpReply BoardApi::evaluate(const Game& game) {
   const Position& position = game.position();
   const MoveList legal = legal_moves(position);
   if (legal.empty()) {
-    return ok({{"value_for_white", value_for_white(position, position.is_check() ? -1 : 0)}, {"top", Json::array()}});
+    return ok({{"value_for_white", value_for_white(position, position.is_check() ? -1 : 0)},
+               {"top", Json::array()}});
   }
   nn::Evaluation evaluation;
   {
@@ -272,8 +285,10 @@ HttpReply BoardApi::evaluate(const Game& game) {
   }
   const std::vector<float> p = nn::softmax(evaluation.logits);
   std::vector<std::pair<Move, double>> policy;
-  for (int i = 0; i < legal.size(); ++i) policy.emplace_back(legal[i], p[static_cast<std::size_t>(i)]);
-  return ok({{"value_for_white", value_for_white(position, evaluation.value)}, {"top", top_five(game, policy)}});
+  for (int i = 0; i < legal.size(); ++i)
+    policy.emplace_back(legal[i], p[static_cast<std::size_t>(i)]);
+  return ok({{"value_for_white", value_for_white(position, evaluation.value)},
+             {"top", top_five(game, policy)}});
 }
 
 Expected<std::unique_ptr<search::Player>> BoardApi::take_player(const search::PlayerSpec& spec,
@@ -281,8 +296,9 @@ Expected<std::unique_ptr<search::Player>> BoardApi::take_player(const search::Pl
   {
     const std::lock_guard lock(players_mutex_);
     const auto fits = [&](const IdlePlayer& idle) { return idle.spec == spec.text; };
-    auto found = std::find_if(idle_.begin(), idle_.end(),
-                              [&](const IdlePlayer& idle) { return fits(idle) && idle.game == game; });
+    auto found = std::find_if(idle_.begin(), idle_.end(), [&](const IdlePlayer& idle) {
+      return fits(idle) && idle.game == game;
+    });
     const bool same_game = found != idle_.end();
     if (!same_game) found = std::find_if(idle_.begin(), idle_.end(), fits);
     if (found != idle_.end()) {
@@ -296,8 +312,9 @@ Expected<std::unique_ptr<search::Player>> BoardApi::take_player(const search::Pl
   return search::make_player(spec, seed);
 }
 
-HttpReply BoardApi::move(const Game& game, const search::PlayerSpec& spec, const search::Limits& limits,
-                         const std::string& game_name, const std::stop_source& stop) {
+HttpReply BoardApi::move(const Game& game, const search::PlayerSpec& spec,
+                         const search::Limits& limits, const std::string& game_name,
+                         const std::stop_source& stop) {
   const Position& position = game.position();
   if (!has_legal_move(position)) return error_reply(400, "moves: the game is over");
   std::uint64_t id = 0;
@@ -308,7 +325,8 @@ HttpReply BoardApi::move(const Game& game, const search::PlayerSpec& spec, const
       earlier->second.stop.request_stop();
       searches_.erase(earlier);
     }
-    if (searches_.size() >= kMaxSearches) return error_reply(503, "server: too many searches at once");
+    if (searches_.size() >= kMaxSearches)
+      return error_reply(503, "server: too many searches at once");
     id = next_id_++;
     searches_.emplace(game_name, Search{id, stop});
   }
@@ -363,7 +381,8 @@ Expected<PlayerWish> parse_player(const Json& body, const BoardOptions& options,
   if (kind->empty()) *kind = options.player;
   const Expected<double> depth = number_field(wish, "depth", 1, kMaxDepth, options.depth);
   const Expected<double> nodes = number_field(wish, "nodes", 1, kMaxNodes, options.nodes);
-  const Expected<double> temperature = number_field(wish, "temperature", 0, kMaxTemperature, options.temperature);
+  const Expected<double> temperature =
+      number_field(wish, "temperature", 0, kMaxTemperature, options.temperature);
   for (const Expected<double>* number : {&depth, &nodes, &temperature}) {
     if (!*number) return tl::unexpected(number->error());
   }
@@ -392,19 +411,21 @@ Expected<PlayerWish> parse_player(const Json& body, const BoardOptions& options,
 HttpReply BoardApi::handle(const HttpRequest& request, const std::stop_source& stop) {
   const std::string_view path = request.path;
   const bool known_get = path == "/api/config";
-  const bool known_post = path == "/api/position" || path == "/api/evaluate" || path == "/api/move" ||
-                          path == "/api/pgn" || path == "/api/load";
+  const bool known_post = path == "/api/position" || path == "/api/evaluate" ||
+                          path == "/api/move" || path == "/api/pgn" || path == "/api/load";
   if (!known_get && !known_post) return page_reply(request);
   if (request.method != (known_get ? "GET" : "POST")) {
-    HttpReply reply = error_reply(405, fmt::format("{}: only {}", path, known_get ? "GET" : "POST"));
+    HttpReply reply =
+        error_reply(405, fmt::format("{}: only {}", path, known_get ? "GET" : "POST"));
     reply.allow = known_get ? "GET, HEAD" : "POST";
     return reply;
   }
   if (known_get) return config();
 
   const Expected<Json> body = parse_body(request);
-  if (!body) return error_reply(body.error().message.rfind("body: must be application", 0) == 0 ? 415 : 400,
-                                body.error().message);
+  if (!body)
+    return error_reply(body.error().message.rfind("body: must be application", 0) == 0 ? 415 : 400,
+                       body.error().message);
   if (path == "/api/load") return load_reply(*body);
   const Expected<Game> game = parse_game(*body);
   if (!game) return bad_request(game.error());

@@ -21,7 +21,8 @@ struct PlayOptions {
   bool no_open = false;
 };
 
-// Opens `url` as the desktop would, if there is one; a terminal browser must not take this terminal.
+// Opens `url` as the desktop would, if there is one; a terminal browser must not take this
+// terminal.
 void open_browser(const std::string& url) {
   if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
   std::thread([url] {
@@ -33,19 +34,23 @@ void open_browser(const std::string& url) {
     std::string program = "xdg-open", argument = url;
     char* const arguments[] = {program.data(), argument.data(), nullptr};
     pid_t child = 0;
-    if (posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ) == 0) waitpid(child, nullptr, 0);
+    if (posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ) == 0)
+      waitpid(child, nullptr, 0);
     posix_spawn_file_actions_destroy(&quiet);
   }).detach();
 }
 
 int run(const PlayOptions& options) {
-  if (page_files().empty()) return print_error("play: this program was built without the page (-DTAHL_PAGE=OFF)");
+  if (page_files().empty())
+    return print_error("play: this program was built without the page (-DTAHL_PAGE=OFF)");
   const Expected<std::unique_ptr<BoardApi>> api = BoardApi::create(options.board);
   if (!api) return print_error(api.error());
-  const ServerOptions server_options{.port = options.port, .more_ports = options.port == 0 ? 0 : 100, .on_signals = true};
-  const Expected<std::unique_ptr<Server>> server = Server::listen(
-      server_options,
-      [&](const HttpRequest& request, const std::stop_source& stop) { return (*api)->handle(request, stop); });
+  const ServerOptions server_options{
+      .port = options.port, .more_ports = options.port == 0 ? 0 : 100, .on_signals = true};
+  const Expected<std::unique_ptr<Server>> server =
+      Server::listen(server_options, [&](const HttpRequest& request, const std::stop_source& stop) {
+        return (*api)->handle(request, stop);
+      });
   if (!server) return print_error(server.error());
 
   const int port = (*server)->port();
@@ -65,23 +70,31 @@ int run(const PlayOptions& options) {
 }  // namespace
 
 void add_play_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("play", "a board in the browser: play the net or the minimax, or watch them");
+  CLI::App* command = app.add_subcommand(
+      "play", "a board in the browser: play the net or the minimax, or watch them");
   const auto options = std::make_shared<PlayOptions>();
   BoardOptions& board = options->board;
-  command->add_option("--port", options->port, "port on this machine; the next free one if it is busy, 0 for any")
+  command
+      ->add_option("--port", options->port,
+                   "port on this machine; the next free one if it is busy, 0 for any")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command->add_flag("--black", board.human_is_black, "you have Black");
   command->add_option("--depth", board.depth, "plies that the minimax looks ahead")
       ->check(CLI::Range(1, 6))
       ->capture_default_str();
-  command->add_option("--net", board.net, "net file (the embedded one if missing)")->type_name("FILE");
-  command->add_option("--player", board.player, "how the net chooses: policy (no search), mcts, or mcts:nodes=N,...")
+  command->add_option("--net", board.net, "net file (the embedded one if missing)")
+      ->type_name("FILE");
+  command
+      ->add_option("--player", board.player,
+                   "how the net chooses: policy (no search), mcts, or mcts:nodes=N,...")
       ->capture_default_str();
   command->add_option("--nodes", board.nodes, "positions that mcts looks at")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
-  command->add_option("--temperature", board.temperature, "0: always the best move; 1: as often as the net expects it")
+  command
+      ->add_option("--temperature", board.temperature,
+                   "0: always the best move; 1: as often as the net expects it")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
   command->add_option("--seed", board.seed, "makes the players' lots repeatable");

@@ -25,7 +25,8 @@ constexpr std::size_t kMaxDrained = 8 * 1024 * 1024;
 
 // Everything comes from here; chessground's pieces are data URIs in the style sheet.
 constexpr std::string_view kContentPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+    "'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 // The name in a Host header or an origin: "localhost:8000" -> "localhost".
@@ -36,13 +37,15 @@ std::string_view without_port(std::string_view host) {
     return host;
   }
   const std::string_view port = host.substr(colon + 1);
-  const bool digits = std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits ? host.substr(0, colon) : host;
 }
 
 bool is_loopback_name(std::string_view host) {
   const std::string_view name = without_port(host);
-  return beast::iequals({name.data(), name.size()}, "localhost") || name == "127.0.0.1" || name == "[::1]";
+  return beast::iequals({name.data(), name.size()}, "localhost") || name == "127.0.0.1" ||
+         name == "[::1]";
 }
 
 // Why a request is refused before anyone looks at it, if it is.
@@ -51,14 +54,17 @@ std::optional<HttpReply> refusal(const http::request<http::string_body>& request
     const auto value = request[field];
     return std::string_view(value.data(), value.size());
   };
-  if (request.count(http::field::host) != 1) return error_reply(400, "host: exactly one Host header is needed");
+  if (request.count(http::field::host) != 1)
+    return error_reply(400, "host: exactly one Host header is needed");
   const std::string_view host = text(http::field::host);
   if (!is_loopback_name(host)) {
-    return error_reply(421, fmt::format("host: this server is localhost, not {}", tahl::quoted(host)));
+    return error_reply(421,
+                       fmt::format("host: this server is localhost, not {}", tahl::quoted(host)));
   }
   const std::string_view origin = text(http::field::origin);
   if (!origin.empty() && origin != fmt::format("http://{}", host)) {
-    return error_reply(403, fmt::format("origin: requests from {} are refused", tahl::quoted(origin)));
+    return error_reply(403,
+                       fmt::format("origin: requests from {} are refused", tahl::quoted(origin)));
   }
   return std::nullopt;
 }
@@ -67,7 +73,8 @@ std::optional<HttpReply> refusal(const http::request<http::string_body>& request
 
 HttpReply error_reply(int status, const std::string& message) {
   const nlohmann::json body = {{"error", message}};
-  return {.status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {.status = status,
+          .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
 class Session;
@@ -88,11 +95,12 @@ struct Server::State {
   bool ending = false;
 };
 
-// One connection: reads a request, has it answered on a thread of its own, writes the reply, and so on.
-// All members but the worker thread's locals belong to the io thread.
+// One connection: reads a request, has it answered on a thread of its own, writes the reply, and so
+// on. All members but the worker thread's locals belong to the io thread.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, Server::State& server) : stream_(std::move(socket)), server_(server) {}
+  Session(tcp::socket socket, Server::State& server)
+      : stream_(std::move(socket)), server_(server) {}
 
   void start(bool overloaded) {
     if (overloaded) return write(error_reply(503, "server: too many connections"), false, true);
@@ -108,11 +116,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void wait_for_request() {
     if (buffer_.size() > 0) return read_request();
     stream_.expires_after(server_.options.idle_timeout);
-    stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code error, std::size_t n) {
-      if (error) return self->close();
-      self->buffer_.commit(n);
-      self->read_request();
-    });
+    stream_.async_read_some(buffer_.prepare(4096),
+                            [self = shared_from_this()](error_code error, std::size_t n) {
+                              if (error) return self->close();
+                              self->buffer_.commit(n);
+                              self->read_request();
+                            });
   }
 
   void read_request() {
@@ -120,17 +129,20 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->header_limit(kMaxHeader);
     parser_->body_limit(server_.options.max_body);
     stream_.expires_after(server_.options.request_timeout);
-    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-      self->on_request(error);
-    });
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](error_code error, std::size_t) { self->on_request(error); });
   }
 
   void on_request(error_code error) {
     if (error == http::error::end_of_stream) return close();
     if (error == http::error::body_limit) {
-      return write(error_reply(413, fmt::format("body: more than {} bytes", server_.options.max_body)), false, true);
+      return write(
+          error_reply(413, fmt::format("body: more than {} bytes", server_.options.max_body)),
+          false, true);
     }
-    if (error == http::error::header_limit) return write(error_reply(431, "headers: too long"), false, true);
+    if (error == http::error::header_limit)
+      return write(error_reply(431, "headers: too long"), false, true);
     if (error.category() == make_error_code(http::error::bad_method).category()) {
       return write(error_reply(400, fmt::format("request: {}", error.message())), false, true);
     }
@@ -155,9 +167,10 @@ class Session : public std::enable_shared_from_this<Session> {
     answering_ = true;
     stream_.expires_never();
     watch_for_leaving();
-    // The session must not be destroyed by its own worker, which could not join itself: the last reference
-    // always goes back to the io thread.
-    worker_ = std::jthread([this, request = std::move(request), head, keep, stop = stop_, self = shared_from_this(),
+    // The session must not be destroyed by its own worker, which could not join itself: the last
+    // reference always goes back to the io thread.
+    worker_ = std::jthread([this, request = std::move(request), head, keep, stop = stop_,
+                            self = shared_from_this(),
                             work = asio::make_work_guard(server_.io)]() mutable {
       HttpReply reply;
       try {
@@ -165,24 +178,26 @@ class Session : public std::enable_shared_from_this<Session> {
       } catch (const std::exception& exception) {  // out of memory, for one: fail this request only
         reply = error_reply(500, exception.what());
       }
-      asio::post(server_.io, [self = std::move(self), reply = std::move(reply), head, keep]() mutable {
-        self->answering_ = false;
-        error_code ignored;
-        self->stream_.socket().cancel(ignored);  // watch_for_leaving
-        self->write(std::move(reply), head, !keep);
-      });
+      asio::post(server_.io,
+                 [self = std::move(self), reply = std::move(reply), head, keep]() mutable {
+                   self->answering_ = false;
+                   error_code ignored;
+                   self->stream_.socket().cancel(ignored);  // watch_for_leaving
+                   self->write(std::move(reply), head, !keep);
+                 });
     });
   }
 
   // A browser that aborts a request closes its connection: nobody waits for that search any more.
   void watch_for_leaving() {
-    stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-      if (error || !self->answering_) return;
-      char byte;
-      self->stream_.socket().non_blocking(true, error);
-      self->stream_.socket().receive(asio::buffer(&byte, 1), tcp::socket::message_peek, error);
-      if (error && error != asio::error::would_block) self->stop_.request_stop();
-    });
+    stream_.socket().async_wait(
+        tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
+          if (error || !self->answering_) return;
+          char byte;
+          self->stream_.socket().non_blocking(true, error);
+          self->stream_.socket().receive(asio::buffer(&byte, 1), tcp::socket::message_peek, error);
+          if (error && error != asio::error::would_block) self->stop_.request_stop();
+        });
   }
 
   void write(HttpReply reply, bool head, bool close_after) {
@@ -194,7 +209,8 @@ class Session : public std::enable_shared_from_this<Session> {
     const bool text = reply.type.rfind("text/", 0) == 0;
     reply_.set(http::field::content_type, text ? reply.type + "; charset=utf-8" : reply.type);
     reply_.set(http::field::cache_control, "no-store");
-    reply_.set("Content-Security-Policy", beast::string_view(kContentPolicy.data(), kContentPolicy.size()));
+    reply_.set("Content-Security-Policy",
+               beast::string_view(kContentPolicy.data(), kContentPolicy.size()));
     reply_.set("X-Content-Type-Options", "nosniff");
     reply_.set("X-Frame-Options", "DENY");
     reply_.set("Referrer-Policy", "no-referrer");
@@ -206,14 +222,16 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!head) reply_.body() = std::move(reply.body);
     serializer_.emplace(reply_);
     stream_.expires_after(server_.options.request_timeout);
-    http::async_write(stream_, *serializer_, [self = shared_from_this(), close_after](error_code error, std::size_t) {
-      if (error) return self->close();
-      if (close_after) return self->leave();
-      self->wait_for_request();
-    });
+    http::async_write(stream_, *serializer_,
+                      [self = shared_from_this(), close_after](error_code error, std::size_t) {
+                        if (error) return self->close();
+                        if (close_after) return self->leave();
+                        self->wait_for_request();
+                      });
   }
 
-  // Ends the connection politely: closing with unread bytes would reset it and could lose the reply.
+  // Ends the connection politely: closing with unread bytes would reset it and could lose the
+  // reply.
   void leave() {
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -284,7 +302,8 @@ Expected<std::unique_ptr<Server>> Server::listen(const ServerOptions& options, H
   tcp::acceptor& acceptor = state->acceptor;
   error_code error;
   for (int i = 0; i <= options.more_ports && options.port + i <= 65535; ++i) {
-    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), static_cast<unsigned short>(options.port + i));
+    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(),
+                                 static_cast<unsigned short>(options.port + i));
     acceptor.close(error);
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);

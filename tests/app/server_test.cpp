@@ -38,12 +38,15 @@ class Client {
   Client(const Client&) = delete;
 
   bool connected() const { return connected_; }
-  void send(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  void send(std::string_view text) {
+    (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
   // Everything until the server closes.
   std::string rest() {
     std::string text;
     char buffer[4096];
-    for (ssize_t n; (n = recv(socket_, buffer, sizeof buffer, 0)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n; (n = recv(socket_, buffer, sizeof buffer, 0)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(n));
     return text;
   }
   // Until `mark` has come; for connections that stay open.
@@ -60,7 +63,8 @@ class Client {
 };
 
 HttpReply echo(const HttpRequest& request, const std::stop_source&) {
-  return {.type = "text/plain", .body = request.method + " " + request.path + " [" + request.body + "]"};
+  return {.type = "text/plain",
+          .body = request.method + " " + request.path + " [" + request.body + "]"};
 }
 
 class RunningServer {
@@ -92,7 +96,8 @@ class RunningServer {
 
 TEST(Server, AnswersUnderTheNamesOfThisMachine) {
   const RunningServer server;
-  for (const char* host : {"localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:1", "[::1]", "[::1]:8000"}) {
+  for (const char* host :
+       {"localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:1", "[::1]", "[::1]:8000"}) {
     const std::string reply = server.get("/a?b=c", std::string("Host: ") + host + "\r\n");
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n")) << host;
     EXPECT_THAT(reply, HasSubstr("GET /a []")) << host;
@@ -101,22 +106,27 @@ TEST(Server, AnswersUnderTheNamesOfThisMachine) {
 
 TEST(Server, RefusesOtherNames) {
   const RunningServer server;
-  for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x", "[::2]",
-                           "192.168.0.1:8000", "localhost:8000:80", "[::1].evil:1"}) {
+  for (const char* host :
+       {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x",
+        "[::2]", "192.168.0.1:8000", "localhost:8000:80", "[::1].evil:1"}) {
     const std::string reply = server.get("/", std::string("Host: ") + host + "\r\n");
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 421 ")) << host;
     EXPECT_THAT(reply, HasSubstr("{\"error\":\"host: ")) << host;
   }
   EXPECT_THAT(server.get("/", ""), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(server.get("/", "Host: localhost\r\nHost: evil.example\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(server.get("/", "Host: localhost\r\nHost: evil.example\r\n"),
+              StartsWith("HTTP/1.1 400 "));
 }
 
 TEST(Server, RefusesPagesOfOtherOrigins) {
   const RunningServer server;
   const std::string host = "Host: localhost:8000\r\n";
-  EXPECT_THAT(server.get("/", host + "Origin: http://localhost:8000\r\n"), StartsWith("HTTP/1.1 200 "));
-  for (const char* origin : {"http://evil.example", "null", "http://localhost:8001", "https://localhost:8000"}) {
-    EXPECT_THAT(server.get("/", host + "Origin: " + origin + "\r\n"), StartsWith("HTTP/1.1 403 ")) << origin;
+  EXPECT_THAT(server.get("/", host + "Origin: http://localhost:8000\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  for (const char* origin :
+       {"http://evil.example", "null", "http://localhost:8001", "https://localhost:8000"}) {
+    EXPECT_THAT(server.get("/", host + "Origin: " + origin + "\r\n"), StartsWith("HTTP/1.1 403 "))
+        << origin;
   }
 }
 
@@ -131,9 +141,11 @@ TEST(Server, AllowsNothingFromElsewhereInItsHeaders) {
 
 TEST(Server, RefusesWhatIsNotHttp) {
   const RunningServer server;
-  for (const char* request : {"hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-                              "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
-                              "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+  for (const char* request :
+       {"hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
     const std::string reply = server.answer(request);
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 ")) << request;
     EXPECT_THAT(reply, HasSubstr("{\"error\":\"request: ")) << request;
@@ -143,22 +155,27 @@ TEST(Server, RefusesWhatIsNotHttp) {
 TEST(Server, LimitsHeadersAndBodies) {
   const RunningServer server(echo, {.port = 0, .max_body = 1000});
   const std::string post = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
-  const std::string fits = server.answer(post + "Content-Length: 1000\r\n\r\n" + std::string(1000, 'x'));
+  const std::string fits =
+      server.answer(post + "Content-Length: 1000\r\n\r\n" + std::string(1000, 'x'));
   EXPECT_THAT(fits, StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(fits, HasSubstr("[" + std::string(1000, 'x') + "]"));
-  const std::string huge = server.answer(post + "Content-Length: 3000000\r\n\r\n" + std::string(3000000, 'x'));
+  const std::string huge =
+      server.answer(post + "Content-Length: 3000000\r\n\r\n" + std::string(3000000, 'x'));
   EXPECT_THAT(huge, StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(huge, HasSubstr("{\"error\":\"body: more than 1000 bytes\"}"));
-  EXPECT_THAT(server.answer(post + "Content-Length: 99999999999999999\r\n\r\n"), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(server.answer(post + "Content-Length: 99999999999999999\r\n\r\n"),
+              StartsWith("HTTP/1.1 413 "));
   std::string chunks = post + "Transfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 100; ++i) chunks += "64\r\n" + std::string(100, 'x') + "\r\n";
   EXPECT_THAT(server.answer(chunks + "0\r\n\r\n"), StartsWith("HTTP/1.1 413 "));
-  EXPECT_THAT(server.get("/" + std::string(100000, 'x'), "Host: localhost\r\n"), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(server.get("/" + std::string(100000, 'x'), "Host: localhost\r\n"),
+              StartsWith("HTTP/1.1 431 "));
 }
 
 TEST(Server, AnswersHeadWithoutBody) {
   const RunningServer server;
-  const std::string reply = server.answer("HEAD /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const std::string reply =
+      server.answer("HEAD /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("Content-Length: 9\r\n"));  // of "GET /x []"
   EXPECT_THAT(reply, testing::EndsWith("\r\n\r\n"));
 }
@@ -230,7 +247,9 @@ TEST(Server, EndsThoughARequestIsUnderWay) {
 }
 
 TEST(Server, SurvivesAHandlerThatThrows) {
-  const RunningServer server([](const HttpRequest&, const std::stop_source&) -> HttpReply { throw std::runtime_error("no"); });
+  const RunningServer server([](const HttpRequest&, const std::stop_source&) -> HttpReply {
+    throw std::runtime_error("no");
+  });
   EXPECT_THAT(server.get("/", "Host: localhost\r\n"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(server.get("/", "Host: localhost\r\n"), HasSubstr("{\"error\":\"no\"}"));
 }
@@ -251,9 +270,11 @@ class BoardApiTest : public testing::Test {
  protected:
   BoardApiTest() : api_(BoardApi::create({.net = "uniform", .seed = 7}).value()) {}
 
-  HttpReply call(const std::string& path, const std::string& body, std::string type = "application/json") {
-    return api_->handle({.method = "POST", .path = path, .content_type = std::move(type), .body = body},
-                        std::stop_source());
+  HttpReply call(const std::string& path, const std::string& body,
+                 std::string type = "application/json") {
+    return api_->handle(
+        {.method = "POST", .path = path, .content_type = std::move(type), .body = body},
+        std::stop_source());
   }
   json ok(const std::string& path, const json& body) {
     const HttpReply reply = call(path, body.dump());
@@ -306,7 +327,8 @@ TEST_F(BoardApiTest, NamesPromotionsOnce) {
   const json position = ok("/api/position", {{"start", "3r4/2P1k3/8/8/8/8/8/4K3 w - - 0 1"}});
   EXPECT_THAT(position["promotions"], UnorderedElementsAre("c7c8", "c7d8"));
   EXPECT_THAT(position["dests"]["c7"], UnorderedElementsAre("c8", "d8"));
-  EXPECT_EQ(ok("/api/position", {{"start", "3r4/2P1k3/8/8/8/8/8/4K3 w - - 0 1"}, {"moves", {"c7d8n"}}})["san"],
+  EXPECT_EQ(ok("/api/position",
+               {{"start", "3r4/2P1k3/8/8/8/8/8/4K3 w - - 0 1"}, {"moves", {"c7d8n"}}})["san"],
             json({"cxd8=N"}));
 }
 
@@ -319,7 +341,8 @@ TEST_F(BoardApiTest, SaysHowAGameEnded) {
   const json repeated =
       ok("/api/position", {{"moves", {"Nf3", "Nf6", "Ng1", "Ng8", "Nf3", "Nf6", "Ng1", "Ng8"}}});
   EXPECT_EQ(repeated["outcome"]["result"], "1/2-1/2");
-  EXPECT_EQ(ok("/api/position", {{"start", "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"}})["outcome"]["ending"], "stalemate");
+  EXPECT_EQ(ok("/api/position", {{"start", "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"}})["outcome"]["ending"],
+            "stalemate");
 }
 
 TEST_F(BoardApiTest, NamesTheFieldThatIsWrong) {
@@ -332,21 +355,27 @@ TEST_F(BoardApiTest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(wrong("/api/position", R"({"start": "8/8/8"})"), StartsWith("fen: "));
   EXPECT_EQ(wrong("/api/position", R"({"moves": "e4"})"), "moves: must be a list");
   EXPECT_EQ(wrong("/api/position", R"({"moves": ["e4", 5]})"), "moves: 2: must be text");
-  EXPECT_THAT(wrong("/api/position", R"({"moves": ["e2e4", "e7e5", "e4e5"]})"), StartsWith("moves: 3: "));
+  EXPECT_THAT(wrong("/api/position", R"({"moves": ["e2e4", "e7e5", "e4e5"]})"),
+              StartsWith("moves: 3: "));
   EXPECT_THAT(wrong("/api/position", R"({"moves": ["e4", "Ke3"]})"), StartsWith("moves: 2: "));
   EXPECT_THAT(wrong("/api/position", R"({"moves": ["\u0000\n"]})"), StartsWith("moves: 1: "));
   EXPECT_EQ(wrong("/api/move", R"({"player": []})"), "player: must be an object");
-  EXPECT_EQ(wrong("/api/move", R"({"player": {"kind": "minimax", "depth": 40}})"), "depth: must be a number from 1 to 6");
-  EXPECT_EQ(wrong("/api/move", R"({"player": {"kind": "mcts", "nodes": "many"}})"), "nodes: must be a number from 1 to 20000");
+  EXPECT_EQ(wrong("/api/move", R"({"player": {"kind": "minimax", "depth": 40}})"),
+            "depth: must be a number from 1 to 6");
+  EXPECT_EQ(wrong("/api/move", R"({"player": {"kind": "mcts", "nodes": "many"}})"),
+            "nodes: must be a number from 1 to 20000");
   EXPECT_THAT(wrong("/api/move", R"({"player": {"kind": "stockfish"}})"), StartsWith("player: "));
-  EXPECT_EQ(wrong("/api/move", R"({"moves": ["f3", "e5", "g4", "Qh4"]})"), "moves: the game is over");
-  EXPECT_EQ(wrong("/api/move", fmt::format(R"({{"game": "{}"}})", std::string(200, 'x'))), "game: longer than 100 bytes");
+  EXPECT_EQ(wrong("/api/move", R"({"moves": ["f3", "e5", "g4", "Qh4"]})"),
+            "moves: the game is over");
+  EXPECT_EQ(wrong("/api/move", fmt::format(R"({{"game": "{}"}})", std::string(200, 'x'))),
+            "game: longer than 100 bytes");
   EXPECT_EQ(wrong("/api/load", R"({"text": "neither"})"), "text: neither a FEN nor a PGN");
 }
 
 TEST_F(BoardApiTest, TakesOnlyItsOwnMethodsAndType) {
   EXPECT_EQ(call("/api/position", "{}", "text/plain").status, 415);
-  const HttpReply get = api_->handle({.method = "GET", .path = "/api/move", .content_type = "", .body = ""}, {});
+  const HttpReply get =
+      api_->handle({.method = "GET", .path = "/api/move", .content_type = "", .body = ""}, {});
   EXPECT_EQ(get.status, 405);
   EXPECT_EQ(get.allow, "POST");
   EXPECT_EQ(call("/api/config", "{}").status, 405);
@@ -357,15 +386,17 @@ TEST_F(BoardApiTest, TakesOnlyItsOwnMethodsAndType) {
 
 TEST_F(BoardApiTest, EveryPlayerMovesLegally) {
   for (const char* kind : {"policy", "mcts", "minimax", "random"}) {
-    const json reply =
-        ok("/api/move", {{"moves", {"e4", "e5"}}, {"player", {{"kind", kind}, {"nodes", 20}, {"depth", 2}}}});
+    const json reply = ok("/api/move", {{"moves", {"e4", "e5"}},
+                                        {"player", {{"kind", kind}, {"nodes", 20}, {"depth", 2}}}});
     ok("/api/position", {{"moves", {"e4", "e5", reply["uci"]}}});
-    EXPECT_EQ(ok("/api/position", {{"moves", {"e4", "e5", reply["uci"]}}})["san"][2], reply["san"]) << kind;
+    EXPECT_EQ(ok("/api/position", {{"moves", {"e4", "e5", reply["uci"]}}})["san"][2], reply["san"])
+        << kind;
   }
 }
 
 TEST_F(BoardApiTest, TheMinimaxMatesInOne) {
-  const json reply = ok("/api/move", {{"start", "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"}, {"player", {{"kind", "minimax"}, {"depth", 2}}}});
+  const json reply = ok("/api/move", {{"start", "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"},
+                                      {"player", {{"kind", "minimax"}, {"depth", 2}}}});
   EXPECT_EQ(reply["san"], "Ra8#");
   EXPECT_EQ(reply["mate_in"], 1);
   EXPECT_GT(reply["value_for_white"], 0.9);
@@ -396,8 +427,8 @@ TEST_F(BoardApiTest, ANewSearchOfAGameStopsTheOneBefore) {
 
 TEST_F(BoardApiTest, WritesAndReadsPgn) {
   const json moves = {"e2e4", "e7e5", "g1f3"};
-  const std::string pgn =
-      ok("/api/pgn", {{"moves", moves}, {"white", "A \"quoted\" name\n"}, {"black", "Tahl"}})["pgn"];
+  const std::string pgn = ok(
+      "/api/pgn", {{"moves", moves}, {"white", "A \"quoted\" name\n"}, {"black", "Tahl"}})["pgn"];
   EXPECT_THAT(pgn, HasSubstr("1. e4 e5 2. Nf3 *"));
   EXPECT_THAT(pgn, HasSubstr("[White \"A \\\"quoted\\\" name \"]"));
   EXPECT_EQ(ok("/api/load", {{"text", pgn}}), json({{"start", nullptr}, {"moves", moves}}));
@@ -406,7 +437,8 @@ TEST_F(BoardApiTest, WritesAndReadsPgn) {
   const std::string endgame = ok("/api/pgn", {{"start", fen}, {"moves", {"Kd3"}}})["pgn"];
   EXPECT_EQ(ok("/api/load", {{"text", endgame}}), json({{"start", fen}, {"moves", {"e3d3"}}}));
   EXPECT_EQ(ok("/api/load", {{"text", fen}}), json({{"start", fen}, {"moves", json::array()}}));
-  EXPECT_THAT(wrong("/api/load", json({{"text", "1. e4 e5 2. Ke3"}}).dump()), StartsWith("pgn: line 1: "));
+  EXPECT_THAT(wrong("/api/load", json({{"text", "1. e4 e5 2. Ke3"}}).dump()),
+              StartsWith("pgn: line 1: "));
 }
 
 TEST(BoardApi, RefusesPlayersThatAreNotTheNet) {
