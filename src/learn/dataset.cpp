@@ -150,9 +150,9 @@ Batch make_batch(std::span<const Sample> samples, nn::PolicyHead head) {
   const auto moves = static_cast<std::int64_t>(most);
   Batch b;
   b.planes = torch::empty({n, nn::kRdt19Planes, 8, 8});
-  b.terms = torch::zeros({n, moves * width}, torch::kInt64);
-  b.signs = torch::zeros({n, moves, width});
-  b.absent = torch::ones({n, moves}, torch::kBool);
+  b.terms = torch::empty({n, moves * width}, torch::kInt64);
+  b.signs = torch::empty({n, moves, width});
+  b.absent = torch::empty({n, moves}, torch::kBool);
   b.target = torch::empty({n}, torch::kInt64);
   b.value = torch::empty({n});
   constexpr std::size_t kFloats = nn::kRdt19Planes * 64;
@@ -160,6 +160,10 @@ Batch make_batch(std::span<const Sample> samples, nn::PolicyHead head) {
   auto* terms = b.terms.data_ptr<std::int64_t>();
   auto* signs = b.signs.data_ptr<float>();
   auto* absent = b.absent.data_ptr<bool>();
+  // Filled by hand: torch would start a team of OpenMP threads in each of the loader's.
+  std::fill_n(terms, b.terms.numel(), 0);
+  std::fill_n(signs, b.signs.numel(), 0.0f);
+  std::fill_n(absent, b.absent.numel(), true);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Sample& s = samples[i];
     nn::unpack_rdt19(s.planes, {planes + i * kFloats, kFloats});

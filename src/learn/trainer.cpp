@@ -235,7 +235,8 @@ Expected<TrainReport> Trainer::train(std::stop_token stop, const std::function<v
       std::tie(outputs, values) = net_->forward(batch.planes.contiguous(at::MemoryFormat::ChannelsLast));
     }
     const Losses l = losses(outputs, values, batch, o.value_weight);
-    optimizer_->zero_grad();
+    // None rather than zero: the first gradient is then stored and not added.
+    for (const torch::Tensor& parameter : net_->parameters()) parameter.mutable_grad().reset();
     l.total.backward();
     if (o.clip > 0) torch::nn::utils::clip_grad_norm_(net_->parameters(), o.clip);
     optimizer_->step();
