@@ -11,9 +11,10 @@
 
 namespace tahl::app {
 
-// Turns Ctrl-C and SIGTERM into a stop request, for work that wants to save where it stands. A second one ends the process
-// at once. One at a time. (Handlers and a pipe rather than sigwait: libraries start threads before main that would take the
-// signals, and a handler may do no more than write.)
+// Turns Ctrl-C and SIGTERM into a stop request, for work that wants to save where it stands. A
+// second one ends the process at once. One at a time. (Handlers and a pipe rather than sigwait:
+// libraries start threads before main that would take the signals, and a handler may do no more
+// than write.)
 class Interrupt {
  public:
   Interrupt() {
@@ -54,7 +55,7 @@ class Interrupt {
     return fd;
   }
   std::array<int, 2> pipe_{-1, -1};
-  struct sigaction before_[2] {};
+  struct sigaction before_[2]{};
   std::stop_source source_;
   std::jthread waiter_;
 };

@@ -17,7 +17,8 @@ torch::Tensor to_tensor(const std::vector<Point>& points) {
   static_assert(sizeof(Point) % sizeof(double) == 0);
   constexpr std::int64_t width = sizeof(Point) / sizeof(double);
   torch::Tensor t = torch::empty({static_cast<std::int64_t>(points.size()), width}, torch::kDouble);
-  if (!points.empty()) std::memcpy(t.data_ptr<double>(), points.data(), points.size() * sizeof(Point));
+  if (!points.empty())
+    std::memcpy(t.data_ptr<double>(), points.data(), points.size() * sizeof(Point));
   return t;
 }
 
@@ -26,14 +27,17 @@ std::vector<Point> from_tensor(const torch::Tensor& t) {
   constexpr std::int64_t width = sizeof(Point) / sizeof(double);
   if (t.dim() != 2 || t.size(1) != width || t.scalar_type() != torch::kDouble) return {};
   std::vector<Point> points(static_cast<std::size_t>(t.size(0)));
-  if (!points.empty()) std::memcpy(static_cast<void*>(points.data()), t.contiguous().data_ptr<double>(), points.size() * sizeof(Point));
+  if (!points.empty())
+    std::memcpy(static_cast<void*>(points.data()), t.contiguous().data_ptr<double>(),
+                points.size() * sizeof(Point));
   return points;
 }
 
 // Whole numbers go as their bits: hashes and seeds use all 64.
 torch::Tensor to_tensor(const TrainState& s) {
   const std::uint64_t seconds = std::bit_cast<std::uint64_t>(s.seconds);
-  const std::array<std::uint64_t, 7> all{s.step, s.positions, s.slice_step, s.slice_samples, s.data_hash, s.seed, seconds};
+  const std::array<std::uint64_t, 7> all{s.step,      s.positions, s.slice_step, s.slice_samples,
+                                         s.data_hash, s.seed,      seconds};
   torch::Tensor t = torch::empty({7}, torch::kInt64);
   std::memcpy(t.data_ptr<std::int64_t>(), all.data(), sizeof all);
   return t;
@@ -49,8 +53,10 @@ TrainState state_from(const torch::Tensor& t) {
 
 fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.pt"; }
 
-Expected<void> write_checkpoint(const fs::path& path, const std::string& arch, nn::TorchNetwork& net, const torch::optim::AdamW& optimizer,
-                                const std::vector<torch::Tensor>& mean, const TrainState& state, const RunLog& log) {
+Expected<void> write_checkpoint(const fs::path& path, const std::string& arch,
+                                nn::TorchNetwork& net, const torch::optim::AdamW& optimizer,
+                                const std::vector<torch::Tensor>& mean, const TrainState& state,
+                                const RunLog& log) {
   const fs::path temporary = path.string() + ".new";
   try {
     torch::serialize::OutputArchive archive, optimizer_archive;
@@ -77,18 +83,22 @@ Expected<void> write_checkpoint(const fs::path& path, const std::string& arch, n
   return {};
 }
 
-Expected<void> read_checkpoint(const fs::path& path, const std::string& arch, nn::TorchNetwork& net, torch::optim::AdamW& optimizer,
-                               std::vector<torch::Tensor>& mean, TrainState& state, RunLog& log) {
-  if (std::error_code error; !fs::is_regular_file(path, error)) return fail("checkpoint: there is no file {}", path.string());
+Expected<void> read_checkpoint(const fs::path& path, const std::string& arch, nn::TorchNetwork& net,
+                               torch::optim::AdamW& optimizer, std::vector<torch::Tensor>& mean,
+                               TrainState& state, RunLog& log) {
+  if (std::error_code error; !fs::is_regular_file(path, error))
+    return fail("checkpoint: there is no file {}", path.string());
   try {
     torch::serialize::InputArchive archive;
     archive.load_from(path.string());
     c10::IValue value;
     archive.read("version", value);
-    if (!value.isInt() || value.toInt() != kVersion) return fail("checkpoint: {} is of another version", path.string());
+    if (!value.isInt() || value.toInt() != kVersion)
+      return fail("checkpoint: {} is of another version", path.string());
     archive.read("arch", value);
     if (!value.isString() || value.toStringRef() != arch)
-      return fail("checkpoint: {} is of {}, and the options say {}", path.string(), value.isString() ? value.toStringRef() : "?", arch);
+      return fail("checkpoint: {} is of {}, and the options say {}", path.string(),
+                  value.isString() ? value.toStringRef() : "?", arch);
     torch::serialize::InputArchive net_archive, optimizer_archive;
     archive.read("net", net_archive);
     net.load(net_archive);
@@ -102,7 +112,8 @@ Expected<void> read_checkpoint(const fs::path& path, const std::string& arch, nn
     archive.read("state", numbers);
     archive.read("train_curve", train);
     archive.read("val_curve", val);
-    if (numbers.numel() != 7 || numbers.scalar_type() != torch::kInt64) return fail("checkpoint: {}: bad counters", path.string());
+    if (numbers.numel() != 7 || numbers.scalar_type() != torch::kInt64)
+      return fail("checkpoint: {}: bad counters", path.string());
     at::Generator random = at::detail::getDefaultCPUGenerator();  // a handle
     random.set_state(generator);
     const torch::Device device = net.parameters().front().device();
@@ -113,7 +124,8 @@ Expected<void> read_checkpoint(const fs::path& path, const std::string& arch, nn
     log.val = from_tensor<ValPoint>(val);
   } catch (const std::exception& error) {
     const std::string what = error.what();
-    return fail("checkpoint: cannot read {}: {}", path.string(), tahl::quoted(what.substr(0, what.find('\n')), 120));
+    return fail("checkpoint: cannot read {}: {}", path.string(),
+                tahl::quoted(what.substr(0, what.find('\n')), 120));
   }
   return {};
 }

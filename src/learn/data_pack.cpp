@@ -32,7 +32,7 @@ struct Output {
 
 // Where a run stands; everything that a later run needs to write the same bytes.
 struct State {
-  std::uint64_t input = 0;          // index of the file being read
+  std::uint64_t input = 0;           // index of the file being read
   std::uint64_t games_in_input = 0;  // games of it that are dealt with, all shards' shares counted
   PackCounts counts;
   std::array<Output, 3> outputs;
@@ -89,7 +89,8 @@ constexpr std::uint64_t kStateMagic = 0x3145544154534c54;  // "TLSTATE1"
 
 // What a run must share with the one it continues.
 std::uint64_t fingerprint(const PackOptions& o) {
-  std::string text = fmt::format("{} {} {} {} {} {} {}", o.min_elo, o.min_plies, o.val, o.test, o.shard, o.shards, o.max_games);
+  std::string text = fmt::format("{} {} {} {} {} {} {}", o.min_elo, o.min_plies, o.val, o.test,
+                                 o.shard, o.shards, o.max_games);
   for (const auto& input : o.inputs) {
     std::error_code error;
     text += fmt::format("\n{} {}", input.string(), fs::file_size(input, error));
@@ -100,7 +101,8 @@ std::uint64_t fingerprint(const PackOptions& o) {
 std::optional<Error> replace_file(const fs::path& path, std::span<const std::uint8_t> bytes) {
   const fs::path temporary = path.string() + ".new";
   std::ofstream out(temporary, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
   out.close();
   std::error_code error;
   if (out) fs::rename(temporary, path, error);
@@ -134,9 +136,13 @@ Expected<bool> load_state(const fs::path& path, std::uint64_t print, State& s) {
   if (!in) return false;
   const std::vector<char> text((std::istreambuf_iterator<char>(in)), {});
   BytesReader r({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  if (r.number() != kStateMagic) return fail("pack: {} is no state file of this program", path.string());
+  if (r.number() != kStateMagic)
+    return fail("pack: {} is no state file of this program", path.string());
   if (r.number() != print)
-    return fail("pack: {} belongs to a run with other options or inputs; repeat those or choose another folder", path.string());
+    return fail(
+        "pack: {} belongs to a run with other options or inputs; repeat those or choose another "
+        "folder",
+        path.string());
   s.input = r.number();
   s.games_in_input = r.number();
   each_count(s.counts, [&](std::uint64_t& n) { n = r.number(); });
@@ -153,14 +159,16 @@ Expected<bool> load_state(const fs::path& path, std::uint64_t print, State& s) {
 void flush_block(Output& o) {
   if (o.pending_games == 0) return;
   const auto block = nn::make_block(o.pending, o.pending_games, o.pending_plies);
-  o.file.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+  o.file.write(reinterpret_cast<const char*>(block.data()),
+               static_cast<std::streamsize>(block.size()));
   o.committed += block.size();
   o.pending.clear();
   o.pending_games = o.pending_plies = 0;
 }
 
 // Opens the part files at what the state says of them, and learns which games they hold.
-std::optional<Error> open_outputs(State& s, bool resumed, std::unordered_set<std::uint64_t>& known) {
+std::optional<Error> open_outputs(State& s, bool resumed,
+                                  std::unordered_set<std::uint64_t>& known) {
   for (Output& o : s.outputs) {
     std::error_code error;
     if (resumed) {
@@ -177,7 +185,8 @@ std::optional<Error> open_outputs(State& s, bool resumed, std::unordered_set<std
       std::vector<std::uint8_t> pending(header.begin(), header.end());
       const auto block = nn::make_block(o.pending, o.pending_games, o.pending_plies);
       pending.insert(pending.end(), block.begin(), block.end());
-      if (auto problem = learn(nn::Shard::parse(std::move(pending), "pending games"))) return problem;
+      if (auto problem = learn(nn::Shard::parse(std::move(pending), "pending games")))
+        return problem;
       o.file.open(o.part, std::ios::binary | std::ios::app);
     } else {
       o.file.open(o.part, std::ios::binary | std::ios::trunc);
@@ -207,7 +216,8 @@ nn::TimeClass time_class_of(std::string_view control) {
   const auto first = std::from_chars(control.data(), end, base);
   if (first.ec != std::errc{}) return nn::TimeClass::Unknown;
   if (first.ptr != end && *first.ptr == '+') std::from_chars(first.ptr + 1, end, increment);
-  if (base < 0 || base > 100000 || increment < 0 || increment > 10000) return nn::TimeClass::Unknown;
+  if (base < 0 || base > 100000 || increment < 0 || increment > 10000)
+    return nn::TimeClass::Unknown;
   const int estimate = base + 40 * increment;
   if (estimate < 180) return nn::TimeClass::Bullet;
   if (estimate < 480) return nn::TimeClass::Blitz;
@@ -229,7 +239,9 @@ void describe(const PgnTags& tags, nn::GameRecord& record) {
 std::optional<Error> check(const PackOptions& o) {
   if (o.inputs.empty()) return Error{"pack: no input files"};
   if (!(o.val >= 0 && o.test >= 0 && o.val + o.test < 1))
-    return Error{fmt::format("pack: shares {} for validation and {} for testing leave nothing to train on", o.val, o.test)};
+    return Error{
+        fmt::format("pack: shares {} for validation and {} for testing leave nothing to train on",
+                    o.val, o.test)};
   if (o.shards < 1 || o.shard < 0 || o.shard >= o.shards)
     return Error{fmt::format("pack: no shard {} of {} (the first is 0)", o.shard, o.shards)};
   for (const auto& input : o.inputs)
@@ -242,9 +254,12 @@ std::optional<Error> check(const PackOptions& o) {
 
 std::string_view to_string(Split s) {
   switch (s) {
-    case Split::Train: return "train";
-    case Split::Val: return "val";
-    case Split::Test: break;
+    case Split::Train:
+      return "train";
+    case Split::Val:
+      return "val";
+    case Split::Test:
+      break;
   }
   return "test";
 }
@@ -265,7 +280,8 @@ Expected<PackReport> pack(const PackOptions& options, std::stop_token stop,
   if (auto problem = check(options)) return tl::unexpected(*problem);
   std::error_code error;
   fs::create_directories(options.out, error);
-  if (!fs::is_directory(options.out)) return fail("pack: cannot make the folder {}", options.out.string());
+  if (!fs::is_directory(options.out))
+    return fail("pack: cannot make the folder {}", options.out.string());
 
   PackReport report;
   State s;
@@ -298,7 +314,8 @@ Expected<PackReport> pack(const PackOptions& options, std::stop_token stop,
 
   auto last_state = Clock::now(), last_progress = last_state;
   bool enough = options.max_games > 0 && s.counts.kept() >= options.max_games;
-  for (; s.input < options.inputs.size() && !report.stopped && !enough; ++s.input, s.games_in_input = 0) {
+  for (; s.input < options.inputs.size() && !report.stopped && !enough;
+       ++s.input, s.games_in_input = 0) {
     const auto& input = options.inputs[s.input];
     // Tags decide first: the moves of other shards' games and of weak ones are never looked at.
     std::uint64_t number = 0;
@@ -308,7 +325,9 @@ Expected<PackReport> pack(const PackOptions& options, std::stop_token stop,
     reading.check_variations = false;
     reading.wanted = [&](const PgnTags& tags) {
       const std::uint64_t n = number++;
-      if (n < skip || n % static_cast<std::uint64_t>(options.shards) != static_cast<std::uint64_t>(options.shard)) return false;
+      if (n < skip || n % static_cast<std::uint64_t>(options.shards) !=
+                          static_cast<std::uint64_t>(options.shard))
+        return false;
       ++share;
       if (options.min_elo <= 0) return true;
       const bool strong = tags.elo(Color::White).value_or(0) >= options.min_elo &&
@@ -318,7 +337,8 @@ Expected<PackReport> pack(const PackOptions& options, std::stop_token stop,
     };
     auto reader = PgnReader::open(input, reading);
     if (!reader) return tl::unexpected(reader.error());
-    // The filter may have read ahead of the game in hand, so its counts are added only with the game after them.
+    // The filter may have read ahead of the game in hand, so its counts are added only with the
+    // game after them.
     const auto settle = [&](std::uint64_t games) {
       s.games_in_input = games;
       s.counts.seen += std::exchange(share, 0);
@@ -397,9 +417,11 @@ Expected<std::vector<fs::path>> find_shards(const fs::path& folder, Split split)
   std::vector<fs::path> found;
   const std::string prefix = fmt::format("{}-", to_string(split));
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".tshard" && it->path().filename().string().starts_with(prefix)) found.push_back(it->path());
+    if (it->path().extension() == ".tshard" && it->path().filename().string().starts_with(prefix))
+      found.push_back(it->path());
   if (error) return fail("data: cannot read the folder {}", folder.string());
-  if (found.empty()) return fail("data: {} has no {}*.tshard; `tahl data pack` makes them", folder.string(), prefix);
+  if (found.empty())
+    return fail("data: {} has no {}*.tshard; `tahl data pack` makes them", folder.string(), prefix);
   std::sort(found.begin(), found.end());
   return found;
 }

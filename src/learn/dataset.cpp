@@ -29,8 +29,8 @@ bool has_been_seen(const std::vector<Key>& keys, int halfmove_clock) {
   return false;
 }
 
-Sample make_sample(const Position& position, bool repeated, const MoveList& legal, Move played, Result result,
-                   nn::PolicyHead head) {
+Sample make_sample(const Position& position, bool repeated, const MoveList& legal, Move played,
+                   Result result, nn::PolicyHead head) {
   Sample s;
   s.planes = nn::pack_rdt19(position, repeated);
   s.value = value_for(position.side_to_move(), result);
@@ -38,8 +38,9 @@ Sample make_sample(const Position& position, bool repeated, const MoveList& lega
   for (const Move m : legal) {
     const nn::PolicyTerms terms = nn::policy_terms(head, position, m);
     if (terms.count == 0) continue;
-    const bool stands_for_it = m.is_promotion() && played.is_promotion() && m.from() == played.from() &&
-                               m.to() == played.to() && m.promotion() == PieceType::Queen;
+    const bool stands_for_it = m.is_promotion() && played.is_promotion() &&
+                               m.from() == played.from() && m.to() == played.to() &&
+                               m.promotion() == PieceType::Queen;
     if (m == played || stands_for_it) s.target = static_cast<int>(s.moves.size());
     s.moves.push_back(terms);
     if (m == played) played = Move{};  // found: the queen does not stand for it
@@ -85,7 +86,8 @@ Expected<Dataset> Dataset::load(const std::filesystem::path& folder, Split split
     data.hash_ = nn::hash_bytes(hash, data.hash_);
     data.shards_.push_back(std::move(*shard));
   }
-  if (data.positions() == 0) return fail("data: {} has no positions of the {} split", folder.string(), to_string(split));
+  if (data.positions() == 0)
+    return fail("data: {} has no positions of the {} split", folder.string(), to_string(split));
   return data;
 }
 
@@ -104,8 +106,8 @@ std::optional<Error> Dataset::replay(std::uint64_t number, std::size_t plies, F 
   for (std::size_t ply = 0; ply < plies; ++ply) {
     legal_moves(position, legal);
     if (game.moves[ply] >= legal.size())
-      return Error{fmt::format("data: game {}: ply {} is move {} of {} legal ones", number, ply + 1, game.moves[ply],
-                               legal.size())};
+      return Error{fmt::format("data: game {}: ply {} is move {} of {} legal ones", number, ply + 1,
+                               game.moves[ply], legal.size())};
     const Move played = nn::move_at(legal, game.moves[ply]);
     visit(ply, position, keys, legal, played, game.result);
     position.make(played);
@@ -119,25 +121,27 @@ Expected<Sample> Dataset::sample(std::uint64_t index, nn::PolicyHead head) const
   const auto game = static_cast<std::uint64_t>(after - first_.begin()) - 1;
   const std::size_t wanted = index - first_[game];
   Sample sample;
-  const auto problem = replay(game, wanted + 1,
-                              [&](std::size_t ply, const Position& position, const std::vector<Key>& keys,
-                                  const MoveList& legal, Move played, Result result) {
-                                if (ply == wanted)
-                                  sample = make_sample(position, has_been_seen(keys, position.halfmove_clock()), legal,
-                                                       played, result, head);
-                              });
+  const auto problem =
+      replay(game, wanted + 1,
+             [&](std::size_t ply, const Position& position, const std::vector<Key>& keys,
+                 const MoveList& legal, Move played, Result result) {
+               if (ply == wanted)
+                 sample = make_sample(position, has_been_seen(keys, position.halfmove_clock()),
+                                      legal, played, result, head);
+             });
   if (problem) return tl::unexpected(*problem);
   return sample;
 }
 
 Expected<std::vector<Sample>> Dataset::game_samples(std::uint64_t game, nn::PolicyHead head) const {
   std::vector<Sample> samples;
-  const auto problem = replay(game, first_[game + 1] - first_[game],
-                              [&](std::size_t, const Position& position, const std::vector<Key>& keys,
-                                  const MoveList& legal, Move played, Result result) {
-                                samples.push_back(make_sample(position, has_been_seen(keys, position.halfmove_clock()),
-                                                              legal, played, result, head));
-                              });
+  const auto problem = replay(
+      game, first_[game + 1] - first_[game],
+      [&](std::size_t, const Position& position, const std::vector<Key>& keys,
+          const MoveList& legal, Move played, Result result) {
+        samples.push_back(make_sample(position, has_been_seen(keys, position.halfmove_clock()),
+                                      legal, played, result, head));
+      });
   if (problem) return tl::unexpected(*problem);
   return samples;
 }

@@ -16,8 +16,9 @@
 
 namespace tahl::learn {
 
-// A random order of 0..n-1 without a table: a bijection of the integers below the next power of two (multiplications by
-// odd numbers and shifted xors, keyed by the seed), applied until the result is below n. At most two tries on average.
+// A random order of 0..n-1 without a table: a bijection of the integers below the next power of two
+// (multiplications by odd numbers and shifted xors, keyed by the seed), applied until the result is
+// below n. At most two tries on average.
 class Permutation {
  public:
   // Precondition: n > 0.
@@ -34,8 +35,8 @@ class Permutation {
 struct Sample {
   nn::PackedPlanes planes;
   std::vector<nn::PolicyTerms> moves;  // the legal moves that the head can express
-  int target = 0;                      // the one played: an under-promotion that it cannot counts as the queen's
-  float value = 0;                     // the result for the side to move: -1, 0, 1
+  int target = 0;   // the one played: an under-promotion that it cannot counts as the queen's
+  float value = 0;  // the result for the side to move: -1, 0, 1
 };
 
 // Every position of a split in memory, at about a byte each.
@@ -87,8 +88,9 @@ struct LoaderOptions {
   int prefetch = 2;  // batches that are made at once, each by a thread
 };
 
-// An endless sequence of batches: all positions in a random order, then all in another. Sample number i is a function of
-// the seed and i alone, so a loader that starts where another stopped continues it exactly. Batches are made ahead.
+// An endless sequence of batches: all positions in a random order, then all in another. Sample
+// number i is a function of the seed and i alone, so a loader that starts where another stopped
+// continues it exactly. Batches are made ahead.
 class Loader {
  public:
   // `first` is the number of samples that were already taken. `data` must outlive the loader.

@@ -39,20 +39,25 @@ Autocast::Autocast(torch::Device device, bool on) : device_(device), on_(on) {
 
 Autocast::~Autocast() {
   if (!on_) return;
-  at::autocast::clear_cache();  // bf16 copies of the weights, which the optimiser is about to change
+  at::autocast::clear_cache();  // bf16 copies of the weights, which the optimiser is about to
+                                // change
   set_autocast(device_, false);
 }
 
 std::string to_json(const Heldout& h) {
   return fmt::format(
       R"({{"positions":{},"top1":{:.5f},"top1_error":{:.5f},"top3":{:.5f},"top3_error":{:.5f},"nll":{:.5f},"nll_error":{:.5f},"value_mse":{:.5f},"value_mse_error":{:.5f}}})",
-      h.positions, h.top1, h.top1_error, h.top3, h.top3_error, h.nll, h.nll_error, h.value_mse, h.value_mse_error);
+      h.positions, h.top1, h.top1_error, h.top3, h.top3_error, h.nll, h.nll_error, h.value_mse,
+      h.value_mse_error);
 }
 
-Expected<nn::PolicyHead> head_of(const nn::TorchNetwork& net) { return nn::parse_policy_head(net.config().policy_head); }
+Expected<nn::PolicyHead> head_of(const nn::TorchNetwork& net) {
+  return nn::parse_policy_head(net.config().policy_head);
+}
 
-Expected<Heldout> evaluate_heldout(nn::TorchNetwork& net, const Dataset& data, const HeldoutOptions& options,
-                                   std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+Expected<Heldout> evaluate_heldout(
+    nn::TorchNetwork& net, const Dataset& data, const HeldoutOptions& options, std::stop_token stop,
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   const auto head = head_of(net);
   if (!head) return tl::unexpected(head.error());
   const torch::NoGradGuard no_gradients;
@@ -96,7 +101,8 @@ Expected<Heldout> evaluate_heldout(nn::TorchNetwork& net, const Dataset& data, c
     torch::Tensor outputs, values;
     {
       const Autocast autocast(options.device, options.bf16);
-      std::tie(outputs, values) = net.forward(batch.planes.contiguous(at::MemoryFormat::ChannelsLast));
+      std::tie(outputs, values) =
+          net.forward(batch.planes.contiguous(at::MemoryFormat::ChannelsLast));
     }
     const auto logits = move_logits(outputs, batch);
     top1 += static_cast<double>(hits(logits, batch.target, 1));

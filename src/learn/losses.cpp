@@ -10,10 +10,13 @@ namespace F = torch::nn::functional;
 
 torch::Tensor move_logits(const torch::Tensor& outputs, const Batch& batch) {
   const auto gathered = outputs.to(torch::kFloat).gather(1, batch.terms).view(batch.signs.sizes());
-  return (gathered * batch.signs).sum(2).masked_fill(batch.absent, -std::numeric_limits<float>::infinity());
+  return (gathered * batch.signs)
+      .sum(2)
+      .masked_fill(batch.absent, -std::numeric_limits<float>::infinity());
 }
 
-Losses losses(const torch::Tensor& outputs, const torch::Tensor& values, const Batch& batch, double value_weight) {
+Losses losses(const torch::Tensor& outputs, const torch::Tensor& values, const Batch& batch,
+              double value_weight) {
   Losses l;
   l.logits = move_logits(outputs, batch);
   l.policy = F::cross_entropy(l.logits, batch.target);

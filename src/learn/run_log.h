@@ -12,7 +12,8 @@ namespace tahl::learn {
 
 // One row of a run's curves.
 struct TrainPoint {
-  double step = 0, positions = 0, loss = 0, policy = 0, value = 0, top1 = 0, lr = 0, positions_per_second = 0;
+  double step = 0, positions = 0, loss = 0, policy = 0, value = 0, top1 = 0, lr = 0,
+         positions_per_second = 0;
 };
 struct ValPoint {
   double step = 0, positions = 0, top1 = 0, top3 = 0, nll = 0, value_mse = 0;

@@ -55,12 +55,14 @@ Move move_at(MoveList& legal, std::uint8_t number) {
 }
 
 Expected<GameRecord> pack_game(const Game& game) {
-  if (game.moves().size() > kMaxPlies) return fail("game: {} plies, and {} is the most", game.moves().size(), kMaxPlies);
+  if (game.moves().size() > kMaxPlies)
+    return fail("game: {} plies, and {} is the most", game.moves().size(), kMaxPlies);
   GameRecord record;
   record.chess960 = game.is_chess960();
   if (record.chess960 || to_fen(game.start()) != to_fen(Position::initial()))
     record.start_fen = to_fen(game.start(), record.chess960 ? FenStyle::Shredder : FenStyle::XFen);
-  if (record.start_fen.size() > 255) return fail("game: its start position has a fen of {} bytes", record.start_fen.size());
+  if (record.start_fen.size() > 255)
+    return fail("game: its start position has a fen of {} bytes", record.start_fen.size());
   record.moves.reserve(game.moves().size());
   for (std::size_t ply = 0; ply < game.moves().size(); ++ply) {
     const Move m = game.moves()[ply];
@@ -80,7 +82,8 @@ Expected<Game> unpack_game(const GameView& record) {
   for (std::size_t ply = 0; ply < record.moves.size(); ++ply) {
     MoveList legal = legal_moves(game.position());
     if (record.moves[ply] >= legal.size())
-      return fail("game: ply {} is move {} of {} legal ones", ply + 1, record.moves[ply], legal.size());
+      return fail("game: ply {} is move {} of {} legal ones", ply + 1, record.moves[ply],
+                  legal.size());
     game.play(move_at(legal, record.moves[ply]));
   }
   return game;
@@ -98,14 +101,15 @@ std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes, std::uint64_t seed
 
 std::uint64_t hash_game(std::string_view start_fen, std::span<const std::uint8_t> moves) {
   const std::uint64_t start =
-      start_fen.empty() ? 0
-                        : hash_bytes({reinterpret_cast<const std::uint8_t*>(start_fen.data()), start_fen.size()});
+      start_fen.empty()
+          ? 0
+          : hash_bytes({reinterpret_cast<const std::uint8_t*>(start_fen.data()), start_fen.size()});
   return hash_bytes(moves, start);
 }
 
 void append_game(const GameRecord& game, std::vector<std::uint8_t>& payload) {
-  const int flags = static_cast<int>(game.result) | (game.start_fen.empty() ? 0 : 4) | (game.chess960 ? 8 : 0) |
-                    static_cast<int>(game.time_class) << 4;
+  const int flags = static_cast<int>(game.result) | (game.start_fen.empty() ? 0 : 4) |
+                    (game.chess960 ? 8 : 0) | static_cast<int>(game.time_class) << 4;
   put(payload, static_cast<std::uint8_t>(flags));
   put(payload, game.white_elo);
   put(payload, game.black_elo);
@@ -120,7 +124,8 @@ void append_game(const GameRecord& game, std::vector<std::uint8_t>& payload) {
   payload.insert(payload.end(), game.moves.begin(), game.moves.end());
 }
 
-std::vector<std::uint8_t> make_block(std::span<const std::uint8_t> payload, std::uint32_t games, std::uint32_t plies) {
+std::vector<std::uint8_t> make_block(std::span<const std::uint8_t> payload, std::uint32_t games,
+                                     std::uint32_t plies) {
   std::vector<std::uint8_t> block;
   block.reserve(kBlockHeader + payload.size());
   put(block, kBlockMagic);
@@ -154,20 +159,25 @@ Expected<Shard> Shard::parse(std::vector<std::uint8_t> bytes, const std::string&
   Shard shard;
   shard.bytes_ = std::move(bytes);
   const auto& b = shard.bytes_;
-  if (b.size() < kFileHeader || std::memcmp(b.data(), kMagic, 8) != 0) return fail("shard: {} is no shard file", name);
+  if (b.size() < kFileHeader || std::memcmp(b.data(), kMagic, 8) != 0)
+    return fail("shard: {} is no shard file", name);
   if (const auto version = take<std::uint32_t>(b.data() + 8); version != kVersion)
     return fail("shard: {} has version {}, and this program reads {}", name, version, kVersion);
   std::size_t at = kFileHeader;
   for (std::size_t block = 0; at < b.size(); ++block) {
-    if (b.size() - at < kBlockHeader) return fail("shard: {}: block {} is cut off in its header", name, block);
+    if (b.size() - at < kBlockHeader)
+      return fail("shard: {}: block {} is cut off in its header", name, block);
     const std::uint8_t* head = b.data() + at;
     const std::size_t length = take<std::uint32_t>(head + 4);
-    const std::uint32_t games = take<std::uint32_t>(head + 8), plies = take<std::uint32_t>(head + 12);
+    const std::uint32_t games = take<std::uint32_t>(head + 8),
+                        plies = take<std::uint32_t>(head + 12);
     const std::uint64_t hash = take<std::uint64_t>(head + 16);
-    if (take<std::uint32_t>(head) != kBlockMagic) return fail("shard: {}: no block begins at byte {}", name, at);
+    if (take<std::uint32_t>(head) != kBlockMagic)
+      return fail("shard: {}: no block begins at byte {}", name, at);
     at += kBlockHeader;
     if (b.size() - at < length) return fail("shard: {}: block {} is cut off", name, block);
-    if (hash_bytes({b.data() + at, length}) != hash) return fail("shard: {}: block {} has been altered", name, block);
+    if (hash_bytes({b.data() + at, length}) != hash)
+      return fail("shard: {}: block {} has been altered", name, block);
     const std::size_t end = at + length;
     std::uint64_t counted = 0, first = shard.offsets_.size();
     while (at < end) {
@@ -178,8 +188,8 @@ Expected<Shard> Shard::parse(std::vector<std::uint8_t> bytes, const std::string&
       at += *need;
     }
     if (shard.offsets_.size() - first != games || counted != plies)
-      return fail("shard: {}: block {} says {} games of {} plies and holds {} of {}", name, block, games, plies,
-                  shard.offsets_.size() - first, counted);
+      return fail("shard: {}: block {} says {} games of {} plies and holds {} of {}", name, block,
+                  games, plies, shard.offsets_.size() - first, counted);
     shard.plies_ += plies;
     const std::array<std::uint8_t, 8> mixed = std::bit_cast<std::array<std::uint8_t, 8>>(hash);
     shard.hash_ = hash_bytes(mixed, shard.hash_);

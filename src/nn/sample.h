@@ -14,17 +14,19 @@
 
 namespace tahl::nn {
 
-// Games as training data: about one byte a ply. Self-play and PGN packing write it, training reads it.
+// Games as training data: about one byte a ply. Self-play and PGN packing write it, training reads
+// it.
 //
 //   file    "TAHLSHRD", u32 version 1, u32 zero, then blocks to the end of the file
-//   block   u32 0x314b4c42 ("BLK1"), u32 payload bytes, u32 games, u32 plies, u64 hash_bytes(payload), payload
-//   game    u8  bits 0-1 result (0 White won, 1 Black won, 2 drawn, 3 unknown), 2 a FEN follows, 3 Chess960, 4-6 TimeClass
-//           u16 White's Elo, u16 Black's (0 unknown), u16 year (0 unknown), u8 month, u8 day, u16 plies
-//           [u8 length, FEN]
-//           one byte a ply: the move's index among the legal moves sorted by Move::bits()
+//   block   u32 0x314b4c42 ("BLK1"), u32 payload bytes, u32 games, u32 plies, u64
+//   hash_bytes(payload), payload game    u8  bits 0-1 result (0 White won, 1 Black won, 2 drawn, 3
+//   unknown), 2 a FEN follows, 3 Chess960, 4-6 TimeClass
+//           u16 White's Elo, u16 Black's (0 unknown), u16 year (0 unknown), u8 month, u8 day, u16
+//           plies [u8 length, FEN] one byte a ply: the move's index among the legal moves sorted by
+//           Move::bits()
 //
-// Little-endian. The order of the legal moves is the bits' and so no generator's. There is no index in the file: game
-// headers give their lengths, so every game is found by reading those once.
+// Little-endian. The order of the legal moves is the bits' and so no generator's. There is no index
+// in the file: game headers give their lengths, so every game is found by reading those once.
 
 inline constexpr std::size_t kMaxPlies = 65535;
 
@@ -38,7 +40,7 @@ struct GameRecord {
   std::uint16_t white_elo = 0, black_elo = 0;
   std::uint16_t year = 0;
   std::uint8_t month = 0, day = 0;
-  std::string start_fen;             // empty for the usual start
+  std::string start_fen;            // empty for the usual start
   std::vector<std::uint8_t> moves;  // indices, see above
 };
 
@@ -54,12 +56,14 @@ struct GameView {
   std::span<const std::uint8_t> moves;
 };
 
-// The number of `m` among `legal`, counted in the order of their bits. Precondition: it is one of them.
+// The number of `m` among `legal`, counted in the order of their bits. Precondition: it is one of
+// them.
 std::uint8_t move_index(const MoveList& legal, Move m);
 // The move with that number. Reorders `legal`. Precondition: number < legal.size().
 Move move_at(MoveList& legal, std::uint8_t number);
 
-// Moves and start of `game`. Refuses games of more than kMaxPlies plies, null moves and start FENs over 255 bytes.
+// Moves and start of `game`. Refuses games of more than kMaxPlies plies, null moves and start FENs
+// over 255 bytes.
 Expected<GameRecord> pack_game(const Game& game);
 // Plays the record. Refuses a number that no legal move has.
 Expected<Game> unpack_game(const GameView& record);
@@ -72,10 +76,12 @@ std::uint64_t hash_game(std::string_view start_fen, std::span<const std::uint8_t
 void append_game(const GameRecord& game, std::vector<std::uint8_t>& payload);
 
 // Payload with its block header, ready to be appended to a file.
-std::vector<std::uint8_t> make_block(std::span<const std::uint8_t> payload, std::uint32_t games, std::uint32_t plies);
+std::vector<std::uint8_t> make_block(std::span<const std::uint8_t> payload, std::uint32_t games,
+                                     std::uint32_t plies);
 std::array<std::uint8_t, 16> shard_header();
 
-// A whole file in memory, checked: structure, lengths and hashes. Move numbers are checked when games are played.
+// A whole file in memory, checked: structure, lengths and hashes. Move numbers are checked when
+// games are played.
 class Shard {
  public:
   static Expected<Shard> open(const std::filesystem::path& path);

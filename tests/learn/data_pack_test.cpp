@@ -59,11 +59,14 @@ TEST(DataPack, KeepsEveryGameOnceInOneSplit) {
 TEST(DataPack, FiltersByTheWeakerPlayer) {
   const Folder folder;
   const std::string moves = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 ";
-  std::ofstream(folder.path / "games.pgn")
-      << "[WhiteElo \"2000\"]\n[BlackElo \"1800\"]\n\n" << moves << "Nf6 1-0\n\n"
-      << "[WhiteElo \"2000\"]\n[BlackElo \"1799\"]\n\n" << moves << "b5 1-0\n\n"
-      << "[WhiteElo \"2000\"]\n\n" << moves << "d6 0-1\n\n"
-      << "[WhiteElo \"1800\"]\n[BlackElo \"2200\"]\n\n" << moves << "Be7 1/2-1/2\n\n";
+  std::ofstream(folder.path / "games.pgn") << "[WhiteElo \"2000\"]\n[BlackElo \"1800\"]\n\n"
+                                           << moves << "Nf6 1-0\n\n"
+                                           << "[WhiteElo \"2000\"]\n[BlackElo \"1799\"]\n\n"
+                                           << moves << "b5 1-0\n\n"
+                                           << "[WhiteElo \"2000\"]\n\n"
+                                           << moves << "d6 0-1\n\n"
+                                           << "[WhiteElo \"1800\"]\n[BlackElo \"2200\"]\n\n"
+                                           << moves << "Be7 1/2-1/2\n\n";
   PackOptions options = options_for(folder);
   options.min_elo = 1800;
   const auto report = pack(options);
@@ -76,12 +79,15 @@ TEST(DataPack, FiltersByTheWeakerPlayer) {
 TEST(DataPack, LeavesOutWhatTeachesNothing) {
   const Folder folder;
   const std::string moves = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 ";
-  std::ofstream(folder.path / "games.pgn")
-      << "[White \"a\"]\n\n" << moves << "1-0\n\n"
-      << "[White \"b\"]\n\n" << moves << "1-0\n\n"           // a copy with other tags
-      << "[White \"c\"]\n\n" << moves << "5. O-O *\n\n"       // unfinished
-      << "[White \"d\"]\n\n1. e4 e5 1-0\n\n"                  // short
-      << "[White \"e\"]\n\n" << moves << "5. Qxe5 1-0\n\n";  // illegal
+  std::ofstream(folder.path / "games.pgn") << "[White \"a\"]\n\n"
+                                           << moves << "1-0\n\n"
+                                           << "[White \"b\"]\n\n"
+                                           << moves << "1-0\n\n"  // a copy with other tags
+                                           << "[White \"c\"]\n\n"
+                                           << moves << "5. O-O *\n\n"              // unfinished
+                                           << "[White \"d\"]\n\n1. e4 e5 1-0\n\n"  // short
+                                           << "[White \"e\"]\n\n"
+                                           << moves << "5. Qxe5 1-0\n\n";  // illegal
   const auto report = pack(options_for(folder));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->counts.kept(), 1u);
@@ -99,11 +105,18 @@ TEST(DataPack, AStoppedRunContinuesToTheSameBytes) {
 
   const PackOptions options = options_for(folder, "broken");
   int stops = 0;
-  Expected<PackReport> report = pack(options, [] { std::stop_source s; s.request_stop(); return s.get_token(); }());
+  Expected<PackReport> report = pack(options, [] {
+    std::stop_source s;
+    s.request_stop();
+    return s.get_token();
+  }());
   while (report && report->stopped && stops < 1000) {
     ++stops;
     std::stop_source source;
-    std::jthread timer([&] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); source.request_stop(); });
+    std::jthread timer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      source.request_stop();
+    });
     report = pack(options, source.get_token());
   }
   ASSERT_TRUE(report) << report.error().message;
@@ -128,7 +141,8 @@ TEST(DataPack, WhatAKilledRunWroteAfterItsStateIsWrittenAgain) {
   std::ofstream(options.out / "train-00000-of-00001.tshard.part", std::ios::app) << "half a block";
   const auto report = pack(options);
   ASSERT_TRUE(report) << report.error().message;
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(read_file(report->files[i]), read_file(whole->files[i]));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(read_file(report->files[i]), read_file(whole->files[i]));
 }
 
 TEST(DataPack, ASecondRunHasNothingToDo) {

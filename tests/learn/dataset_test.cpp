@@ -66,12 +66,16 @@ TEST(Dataset, SamplesAreTheGamesOfThePgn) {
         nn::unpack_rdt19(sample->planes, ours);
         nn::encode_rdt19(replayed, truth);
         EXPECT_EQ(ours, truth);
-        EXPECT_EQ(sample->moves.size(), static_cast<std::size_t>(legal_moves(replayed.position()).size()));
-        const auto played = nn::policy_terms(PolicyHead::Planes12, replayed.position(), game->moves()[ply]);
+        EXPECT_EQ(sample->moves.size(),
+                  static_cast<std::size_t>(legal_moves(replayed.position()).size()));
+        const auto played =
+            nn::policy_terms(PolicyHead::Planes12, replayed.position(), game->moves()[ply]);
         EXPECT_EQ(sample->moves[static_cast<std::size_t>(sample->target)].output, played.output);
         const bool white = replayed.position().side_to_move() == Color::White;
         const Result result = shard->game(g).result;
-        const float value = result == Result::Draw ? 0.f : (result == Result::WhiteWins) == white ? 1.f : -1.f;
+        const float value = result == Result::Draw                   ? 0.f
+                            : (result == Result::WhiteWins) == white ? 1.f
+                                                                     : -1.f;
         EXPECT_EQ(sample->value, value);
         EXPECT_EQ((*together)[ply].target, sample->target);
         replayed.play(game->moves()[ply]);
@@ -83,7 +87,8 @@ TEST(Dataset, SamplesAreTheGamesOfThePgn) {
 
 TEST(Dataset, AnUnderPromotionCountsAsTheQueenForAHeadWithoutIt) {
   const test::Folder folder;
-  std::ofstream(folder.path / "games.pgn") << "[FEN \"8/P6k/8/8/8/8/8/K7 w - - 0 1\"]\n[SetUp \"1\"]\n\n1. a8=N Kg7 1-0\n\n";
+  std::ofstream(folder.path / "games.pgn")
+      << "[FEN \"8/P6k/8/8/8/8/8/K7 w - - 0 1\"]\n[SetUp \"1\"]\n\n1. a8=N Kg7 1-0\n\n";
   PackOptions options;
   options.inputs = {folder.path / "games.pgn"};
   options.out = folder.path / "data";
@@ -124,7 +129,8 @@ TEST(Loader, OnePassTakesEveryPositionOnce) {
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
   std::vector<Sample> in_order;
-  for (std::uint64_t i = 0; i < data->positions(); ++i) in_order.push_back(*data->sample(i, PolicyHead::Planes12));
+  for (std::uint64_t i = 0; i < data->positions(); ++i)
+    in_order.push_back(*data->sample(i, PolicyHead::Planes12));
   const Batch all = make_batch(in_order, PolicyHead::Planes12);
   // Sums that a missing or doubled position would change.
   const auto squares = torch::arange(19 * 64, torch::kFloat).view({19, 8, 8});
@@ -159,7 +165,8 @@ TEST(Losses, AMovesLogitIsItsSignedSum) {
 TEST(Losses, AreTheTextbooksNumbers) {
   const auto outputs = torch::tensor({{1.f, 2.f, 3.f, 7.f}, {1.f, 2.f, 4.f, 8.f}});
   const auto l = losses(outputs, torch::tensor({0.5f, -0.5f}), small_batch(), 2.0);
-  const double first = std::log(std::exp(5.0) + std::exp(3.0)) - 3.0;  // the second position has one move: no surprise
+  const double first = std::log(std::exp(5.0) + std::exp(3.0)) -
+                       3.0;  // the second position has one move: no surprise
   EXPECT_NEAR(l.policy.item<double>(), first / 2, 1e-6);
   EXPECT_NEAR(l.value.item<double>(), 0.25, 1e-6);
   EXPECT_NEAR(l.total.item<double>(), first / 2 + 0.5, 1e-6);
@@ -177,14 +184,16 @@ TEST(Losses, GradientIsTheFiniteDifference) {
       moved[0][i] += by;
       return losses(moved, values, batch, 1.0).policy.item<double>();
     };
-    EXPECT_NEAR(outputs.grad()[0][i].item<double>(), (at(step) - at(-step)) / (2 * step), 1e-3) << i;
+    EXPECT_NEAR(outputs.grad()[0][i].item<double>(), (at(step) - at(-step)) / (2 * step), 1e-3)
+        << i;
   }
   // Only legal moves share in the loss: position two's single move cannot be improved.
   EXPECT_NEAR(outputs.grad()[1].abs().max().item<double>(), 0, 1e-7);
 }
 
 TEST(Losses, CountsHits) {
-  const auto logits = torch::tensor({{1.f, 3.f, 2.f, 0.f, -1.f}, {5.f, 4.f, 3.f, 2.f, 1.f}, {1.f, 2.f, 3.f, 4.f, 5.f}});
+  const auto logits = torch::tensor(
+      {{1.f, 3.f, 2.f, 0.f, -1.f}, {5.f, 4.f, 3.f, 2.f, 1.f}, {1.f, 2.f, 3.f, 4.f, 5.f}});
   const auto target = torch::tensor({1, 2, 0}, torch::kInt64);
   EXPECT_EQ(hits(logits, target, 1), 1);
   EXPECT_EQ(hits(logits, target, 3), 2);

@@ -16,7 +16,8 @@ struct Folder {
   std::filesystem::path path;
   Folder() {
     std::random_device random;
-    path = std::filesystem::temp_directory_path() / ("tahl-test-" + std::to_string(random()) + std::to_string(random()));
+    path = std::filesystem::temp_directory_path() /
+           ("tahl-test-" + std::to_string(random()) + std::to_string(random()));
     std::filesystem::create_directories(path);
   }
   ~Folder() {
@@ -46,7 +47,8 @@ inline void write_games(const std::filesystem::path& path, int count, unsigned s
     }
     PgnWriteOptions options;
     options.result = static_cast<Result>(random() % 3);
-    out << to_pgn(game, {{"WhiteElo", "2400"}, {"BlackElo", "2300"}, {"Date", "1960.05.07"}}, options);
+    out << to_pgn(game, {{"WhiteElo", "2400"}, {"BlackElo", "2300"}, {"Date", "1960.05.07"}},
+                  options);
   }
 }
 

@@ -51,7 +51,8 @@ Expected<TrainReport> run(const TrainOptions& options, std::uint64_t stop_after 
   auto trainer = Trainer::create(options);
   if (!trainer) return tl::unexpected(trainer.error());
   std::stop_source stop;
-  // Held-out measurements come every six steps, and say so: a clock-free place to stop a run in the middle.
+  // Held-out measurements come every six steps, and say so: a clock-free place to stop a run in the
+  // middle.
   const auto say = [&](const std::string&) {
     if (stop_after > 0 && (*trainer)->state().step >= stop_after) stop.request_stop();
   };
@@ -74,7 +75,8 @@ TEST(Trainer, AKilledRunEndsWithTheSameWeightsAsAnUnbrokenOne) {
 
   const auto a = nn::read_net(whole->net), b = nn::read_net(rest->net);
   ASSERT_TRUE(a && b);
-  for (const auto& [name, tensor] : a->tensors) EXPECT_EQ(tensor.data, b->tensors.at(name).data) << name;
+  for (const auto& [name, tensor] : a->tensors)
+    EXPECT_EQ(tensor.data, b->tensors.at(name).data) << name;
   EXPECT_EQ(whole->heldout->nll, rest->heldout->nll);
 }
 
@@ -90,7 +92,9 @@ TEST(Trainer, TheSameSeedGivesTheSameNetAndAnotherDoesNot) {
   const auto c = run(options);
   ASSERT_TRUE(a && b && c);
   const auto name = nn::list_parameters(tiny()).front().name;
-  const auto weights = [&](const TrainReport& r) { return nn::read_net(r.net)->tensors.at(name).data; };
+  const auto weights = [&](const TrainReport& r) {
+    return nn::read_net(r.net)->tensors.at(name).data;
+  };
   EXPECT_EQ(weights(*a), weights(*b));
   EXPECT_NE(weights(*a), weights(*c));
 }
@@ -131,10 +135,12 @@ TEST(Trainer, WritesANetThatSaysWhereItComesFrom) {
   EXPECT_EQ(net->arch, tiny());
   EXPECT_EQ(net->encoding, "rdt19");
   EXPECT_EQ(net->metadata.at("positions_seen"), "384");
-  for (const char* key : {"recipe", "data", "seed", "heldout"}) EXPECT_FALSE(net->metadata.at(key).empty()) << key;
+  for (const char* key : {"recipe", "data", "seed", "heldout"})
+    EXPECT_FALSE(net->metadata.at(key).empty()) << key;
   EXPECT_NE(test::read_file(data.path / "run" / "curves.svg").find("<path"), std::string::npos);
   const std::string log = test::read_file(data.path / "run" / "log.jsonl");
-  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1 + 6 + 2);  // start, training points, held-out points
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'),
+            1 + 6 + 2);  // start, training points, held-out points
 }
 
 TEST(Trainer, RefusesABrokenCheckpointInOneLine) {
@@ -143,7 +149,8 @@ TEST(Trainer, RefusesABrokenCheckpointInOneLine) {
   ASSERT_TRUE(run(options));
   const std::string whole = test::read_file(checkpoint_path(options.out));
   options.resume = true;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1}) {
     std::ofstream(checkpoint_path(options.out), std::ios::binary) << whole.substr(0, size);
     const auto report = run(options);
     ASSERT_FALSE(report) << size;
@@ -188,7 +195,8 @@ TEST(Trainer, ATinyNetLearns64PositionsByHeart) {
   for (std::uint64_t i = 0; samples.size() < 64; ++i) {
     auto sample = all->sample(order(i), nn::PolicyHead::Planes12);
     bool twice = false;  // two games may share an early position
-    for (const Sample& other : samples) twice |= std::memcmp(&other.planes, &sample->planes, sizeof other.planes) == 0;
+    for (const Sample& other : samples)
+      twice |= std::memcmp(&other.planes, &sample->planes, sizeof other.planes) == 0;
     if (!twice) samples.push_back(std::move(*sample));
   }
   const Batch batch = make_batch(samples, nn::PolicyHead::Planes12);
@@ -225,7 +233,8 @@ TEST(Heldout, ARandomNetGuessesAboutOneMoveInTwentyAndAgreesWithTheLoss) {
   EXPECT_NEAR(h->nll, std::log(25.0), 0.6);
   // The same by hand.
   std::vector<Sample> samples;
-  for (std::uint64_t i = 0; i < all->positions(); ++i) samples.push_back(*all->sample(i, nn::PolicyHead::Planes12));
+  for (std::uint64_t i = 0; i < all->positions(); ++i)
+    samples.push_back(*all->sample(i, nn::PolicyHead::Planes12));
   const torch::NoGradGuard no_gradients;
   net.eval();
   const Batch batch = make_batch(samples, nn::PolicyHead::Planes12);

@@ -18,15 +18,18 @@ Game play(std::initializer_list<const char*> moves, Game game = {}) {
 
 // Anderssen - Kieseritzky, London 1851: the Immortal Game.
 Game immortal() {
-  return play({"e4",   "e5",   "f4",  "exf4", "Bc4",  "Qh4+", "Kf1",  "b5",   "Bxb5", "Nf6",  "Nf3",  "Qh6",  "d3",    "Nh5",   "Nh4", "Qg5",
-               "Nf5",  "c6",   "g4",  "Nf6",  "Rg1",  "cxb5", "h4",   "Qg6",  "h5",   "Qg5",  "Qf3",  "Ng8",  "Bxf4",  "Qf6",   "Nc3", "Bc5",
-               "Nd5",  "Qxb2", "Bd6", "Bxg1", "e5",   "Qxa1+", "Ke2", "Na6",  "Nxg7+", "Kd8", "Qf6+", "Nxf6", "Be7#"});
+  return play({"e4",  "e5",    "f4",  "exf4", "Bc4",   "Qh4+", "Kf1",  "b5",   "Bxb5",
+               "Nf6", "Nf3",   "Qh6", "d3",   "Nh5",   "Nh4",  "Qg5",  "Nf5",  "c6",
+               "g4",  "Nf6",   "Rg1", "cxb5", "h4",    "Qg6",  "h5",   "Qg5",  "Qf3",
+               "Ng8", "Bxf4",  "Qf6", "Nc3",  "Bc5",   "Nd5",  "Qxb2", "Bd6",  "Bxg1",
+               "e5",  "Qxa1+", "Ke2", "Na6",  "Nxg7+", "Kd8",  "Qf6+", "Nxf6", "Be7#"});
 }
 
 std::vector<std::uint8_t> shard_of(const std::vector<GameRecord>& games) {
   std::vector<std::uint8_t> payload;
   std::uint32_t plies = 0;
-  for (const GameRecord& g : games) append_game(g, payload), plies += static_cast<std::uint32_t>(g.moves.size());
+  for (const GameRecord& g : games)
+    append_game(g, payload), plies += static_cast<std::uint32_t>(g.moves.size());
   const auto header = shard_header();
   std::vector<std::uint8_t> file(header.begin(), header.end());
   const auto block = make_block(payload, static_cast<std::uint32_t>(games.size()), plies);
@@ -73,16 +76,19 @@ TEST(Sample, TakesOneByteAPlyAndElevenAGame) {
 }
 
 TEST(Sample, KeepsAnotherStartAndChess960) {
-  const auto start = parse_fen("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9", true);
+  const auto start =
+      parse_fen("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9", true);
   ASSERT_TRUE(start);
   Game game(*start, true);
   game.play(legal_moves(game.position())[3]);
-  const auto shard = Shard::parse(shard_of({packed(game, Result::Draw), packed(immortal(), Result::WhiteWins)}), "test");
+  const auto shard = Shard::parse(
+      shard_of({packed(game, Result::Draw), packed(immortal(), Result::WhiteWins)}), "test");
   ASSERT_TRUE(shard) << shard.error().message;
   const auto back = unpack_game(shard->game(0));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_TRUE(back->is_chess960());
-  EXPECT_EQ(to_fen(back->position(), FenStyle::Shredder), to_fen(game.position(), FenStyle::Shredder));
+  EXPECT_EQ(to_fen(back->position(), FenStyle::Shredder),
+            to_fen(game.position(), FenStyle::Shredder));
   EXPECT_EQ(shard->game(1).moves.size(), 45u);
 }
 
@@ -138,7 +144,9 @@ TEST(Sample, NoticesEveryCut) {
   const auto good = shard_of({packed(immortal(), Result::WhiteWins)});
   for (std::size_t size = 0; size < good.size(); ++size) {
     if (size == 16) continue;  // a file with no games yet
-    EXPECT_FALSE(Shard::parse({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}, "test")) << size;
+    EXPECT_FALSE(
+        Shard::parse({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}, "test"))
+        << size;
   }
 }
 
@@ -149,7 +157,8 @@ TEST(Sample, SurvivesNonsenseWithARightHash) {
     std::vector<std::uint8_t> payload(random() % 64);
     for (auto& b : payload) b = static_cast<std::uint8_t>(random());
     std::vector<std::uint8_t> file(header.begin(), header.end());
-    const auto block = make_block(payload, 1, payload.size() >= 11 ? payload[9] + 256u * payload[10] : 0);
+    const auto block =
+        make_block(payload, 1, payload.size() >= 11 ? payload[9] + 256u * payload[10] : 0);
     file.insert(file.end(), block.begin(), block.end());
     const auto shard = Shard::parse(std::move(file), "test");
     if (!shard) continue;
