@@ -22,8 +22,9 @@ struct NamedBackend {
   const char* name;
   SliderBackend backend;
 };
-constexpr NamedBackend kBackends[] = {{"magic", SliderBackend::Magic},
-                                      {"pext", SliderBackend::Pext}};
+constexpr NamedBackend kBackends[] = {{"titboard", SliderBackend::Titboard},
+                                      {"pext", SliderBackend::Pext},
+                                      {"magic", SliderBackend::Magic}};
 
 std::uint64_t count(const Position& position, int depth, const NamedBackend* backend) {
   return backend ? perft_with(backend->backend, position, depth) : perft(position, depth);
@@ -96,8 +97,10 @@ void add_perft_command(CLI::App& app, int& exit_code) {
   command->add_flag("--chess960", options->position.chess960,
                     "castling in moves is king takes rook");
   command->add_flag("--divide", options->divide, "leaves below each move");
-  command->add_option("--sliders", options->sliders, "back end: magic, pext, or all (must agree)")
-      ->check(CLI::IsMember({"default", "magic", "pext", "all"}).description(""))
+  command
+      ->add_option("--sliders", options->sliders,
+                   "back end: titboard, pext, magic, or all (must agree)")
+      ->check(CLI::IsMember({"default", "titboard", "magic", "pext", "all"}).description(""))
       ->type_name("NAME");
   command->add_flag("--json", options->json, "{\"nodes\": N}");
   command->callback([options, &exit_code] { exit_code = run(*options); });

@@ -5,18 +5,18 @@
 #include <algorithm>
 
 #include "chess/attacks.h"
+#include "chess/make_move.h"
+#include "chess/zobrist.h"
 
 namespace tahl {
 namespace {
 
-struct ZobristKeys {
-  std::array<std::array<std::array<Key, 64>, 6>, 2> piece{};  // [color][type][square]
-  std::array<std::array<Key, 8>, 2> castling{};               // [color][file of the rook]
-  std::array<Key, 8> en_passant{};                            // [file]
-  Key black_to_move = 0;
-};
+constexpr PieceType kTypeOfCode[8] = {PieceType::None,   PieceType::Pawn, PieceType::Bishop,
+                                      PieceType::Knight, PieceType::Rook, PieceType::King,
+                                      PieceType::Queen,  PieceType::None};
+constexpr unsigned kCodeOfType[7] = {1, 3, 2, 4, 6, 5, 0};
 
-// splitmix64 (Vigna), a fixed seed: keys are the same in every run and build.
+// splitmix64 (Vigna), a fixed seed.
 constexpr ZobristKeys make_keys() {
   ZobristKeys keys;
   std::uint64_t state = 19610505;
@@ -26,22 +26,28 @@ constexpr ZobristKeys make_keys() {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   };
-  for (auto& color : keys.piece)
-    for (auto& type : color)
-      for (auto& key : type) key = next();
-  for (auto& color : keys.castling)
-    for (auto& key : color) key = next();
-  for (auto& key : keys.en_passant) key = next();
+  for (const unsigned black : {0u, 8u})
+    for (const PieceType t : kPieceTypes)
+      for (Key& key : keys.piece[kCodeOfType[index(t)] | black]) key = next();
+  for (const int color : {0, 1}) {  // a right counts by its rook's file, whichever the side
+    for (int file = 0; file < 8; ++file)
+      keys.castling[color * 2][file] = keys.castling[color * 2 + 1][file] = next();
+  }
+  for (Key& key : keys.en_passant) key = next();
   keys.black_to_move = next();
   return keys;
 }
-constexpr ZobristKeys kKeys = make_keys();
-
-std::size_t at(Color c) { return static_cast<std::size_t>(index(c)); }
-std::size_t at(PieceType t) { return static_cast<std::size_t>(index(t)); }
-Color slot_color(std::size_t slot) { return slot < 2 ? Color::White : Color::Black; }
 
 }  // namespace
+
+constinit const ZobristKeys kZobrist = make_keys();
+constinit const PlanesOfCode kPlanesOfCode = [] {
+  PlanesOfCode planes;
+  for (unsigned code = 0; code < 16; ++code)
+    for (int plane = 0; plane < 4; ++plane)
+      planes.of[code][plane] = code >> plane & 1 ? ~Bitboard{0} : 0;
+  return planes;
+}();
 
 const Position& Position::initial() {
   static const Position position = [] {
@@ -65,36 +71,39 @@ const Position& Position::initial() {
   return position;
 }
 
-PieceType Position::type_on(Square s) const {
-  const Bitboard b = bit(s);
-  for (const PieceType t : kPieceTypes)
-    if (by_type_[at(t)] & b) return t;
-  return PieceType::None;
+constexpr Position::Code Position::code_of(Color c, PieceType t) {
+  return kCodeOfType[index(t)] | (c == Color::Black ? kBlackCode : 0);
 }
+
+PieceType Position::type_on(Square s) const { return kTypeOfCode[code_on(s) & 7]; }
 
 Piece Position::piece_on(Square s) const {
-  return {type_on(s), by_color_[1] & bit(s) ? Color::Black : Color::White};
+  const Code code = code_on(s);
+  return {kTypeOfCode[code & 7], code & kBlackCode ? Color::Black : Color::White};
 }
 
-void Position::put(Color c, PieceType t, Square s) {
-  by_type_[at(t)] |= bit(s);
-  by_color_[at(c)] |= bit(s);
-  key_ ^= kKeys.piece[at(c)][at(t)][s];
+void Position::refresh_castling_men() {
+  castling_men_ = 0;
+  for (int slot = 0; slot < 4; ++slot) {
+    const Square rook = castling_rook_[slot];
+    if (rook != kNoSquare)
+      castling_men_ |= bit(rook) | pieces(slot < 2 ? Color::White : Color::Black, PieceType::King);
+  }
 }
 
-void Position::remove(Color c, PieceType t, Square s) {
-  by_type_[at(t)] &= ~bit(s);
-  by_color_[at(c)] &= ~bit(s);
-  key_ ^= kKeys.piece[at(c)][at(t)][s];
-}
-
-void Position::set_castling_rook(int slot, Square rook) {
-  const auto i = static_cast<std::size_t>(slot);
-  Square& current = castling_rook_[i];
-  auto& keys = kKeys.castling[at(slot_color(i))];
-  if (current != kNoSquare) key_ ^= keys[static_cast<std::size_t>(file_of(current))];
-  if (rook != kNoSquare) key_ ^= keys[static_cast<std::size_t>(file_of(rook))];
-  current = rook;
+// After a move of a man with code `moved` from and to the squares `touched`.
+void Position::lose_castling(Code moved, Bitboard touched) {
+  for (int slot = 0; slot < 4; ++slot) {
+    Square& rook = castling_rook_[slot];
+    if (rook == kNoSquare) continue;
+    const bool king_moved =
+        moved == code_of(slot < 2 ? Color::White : Color::Black, PieceType::King);
+    if (king_moved || (bit(rook) & touched) != 0) {
+      key_ ^= kZobrist.castling[slot][file_of(rook)];
+      rook = kNoSquare;
+    }
+  }
+  refresh_castling_men();
 }
 
 Bitboard Position::attackers_to(Square s, Bitboard occupied) const {
@@ -122,7 +131,7 @@ void Position::refresh_en_passant() {
     const Bitboard after = (occupied() ^ bit(from) ^ bit(captured)) | bit(en_passant_);
     if ((attackers_to(king(side_), after) & pieces(~side_) & ~bit(captured)) == 0) {
       en_passant_legal_ = true;
-      key_ ^= kKeys.en_passant[static_cast<std::size_t>(file_of(en_passant_))];
+      key_ ^= kZobrist.en_passant[file_of(en_passant_)];
       return;
     }
   }
@@ -138,70 +147,58 @@ bool Position::gives_check(Move m) const {
   return next.is_check();
 }
 
-void Position::make(Move m) {
+void Position::make(Move m) { make_inline</*kKeyed=*/true>(m); }
+
+// Castling, en passant and promotion.
+void Position::make_special(Move m) {
   const Color us = side_, them = ~us;
   const Square from = m.from(), to = m.to();
-  const PieceType moved = type_on(from);
-  assert(moved != PieceType::None && (pieces(us) & bit(from)));
-
-  if (en_passant_legal_) key_ ^= kKeys.en_passant[static_cast<std::size_t>(file_of(en_passant_))];
-  en_passant_ = kNoSquare;
-  en_passant_legal_ = false;
-  ++halfmove_clock_;
-
   if (m.is_castling()) {
     const int rank = rank_of(from);
     const bool kingside = to > from;
-    remove(us, PieceType::King, from);
-    remove(us, PieceType::Rook, to);
-    put(us, PieceType::King, make_square(kingside ? 6 : 2, rank));
-    put(us, PieceType::Rook, make_square(kingside ? 5 : 3, rank));
+    const Code king = code_of(us, PieceType::King), rook = code_of(us, PieceType::Rook);
+    toggle<true>(king, from);
+    toggle<true>(rook, to);
+    toggle<true>(king, make_square(kingside ? 6 : 2, rank));
+    toggle<true>(rook, make_square(kingside ? 5 : 3, rank));
+    ++halfmove_clock_;
+    lose_castling(king, bit(from) | bit(to));
+    return;
+  }
+  const Code pawn = code_of(us, PieceType::Pawn);
+  toggle<true>(pawn, from);
+  if (m.is_en_passant()) {
+    toggle<true>(code_of(them, PieceType::Pawn), static_cast<Square>(to ^ 8));
+    toggle<true>(pawn, to);
   } else {
-    const Square target = m.is_en_passant() ? static_cast<Square>(to ^ 8) : to;
-    if (pieces(them) & bit(target)) {
-      remove(them, type_on(target), target);
-      halfmove_clock_ = 0;
-    }
-    remove(us, moved, from);
-    put(us, m.is_promotion() ? m.promotion() : moved, to);
+    if (const Code taken = code_on(to)) toggle<true>(taken, to);
+    toggle<true>(code_of(us, m.promotion()), to);
+    if ((bit(to) & castling_men_) != 0) lose_castling(pawn, bit(to));
   }
-  if (moved == PieceType::King) {
-    set_castling_rook(index(us) * 2, kNoSquare);
-    set_castling_rook(index(us) * 2 + 1, kNoSquare);
-  }
-  for (int slot = 0; slot < 4; ++slot) {  // a rook that left, or was taken
-    const Square rook = castling_rook_[static_cast<std::size_t>(slot)];
-    if (rook != kNoSquare && (rook == from || rook == to)) set_castling_rook(slot, kNoSquare);
-  }
-
-  side_ = them;
-  key_ ^= kKeys.black_to_move;
-  if (us == Color::Black) ++fullmove_number_;
-  if (moved == PieceType::Pawn) {
-    halfmove_clock_ = 0;
-    if ((from ^ to) == 16) {  // a double step
-      en_passant_ = static_cast<Square>((from + to) / 2);
-      refresh_en_passant();
-    }
-  }
+  halfmove_clock_ = 0;
 }
 
 void Position::make_null() {
   assert(!is_check());
-  if (en_passant_legal_) key_ ^= kKeys.en_passant[static_cast<std::size_t>(file_of(en_passant_))];
+  if (en_passant_legal_) key_ ^= kZobrist.en_passant[file_of(en_passant_)];
   en_passant_ = kNoSquare;
   en_passant_legal_ = false;
   ++halfmove_clock_;
   if (side_ == Color::Black) ++fullmove_number_;
   side_ = ~side_;
-  key_ ^= kKeys.black_to_move;
+  key_ ^= kZobrist.black_to_move;
 }
 
 bool Position::same_as(const Position& o) const {
   const bool same_en_passant = en_passant_legal_ == o.en_passant_legal_ &&
                                (!en_passant_legal_ || en_passant_ == o.en_passant_);
-  return key_ == o.key_ && by_type_ == o.by_type_ && by_color_ == o.by_color_ && side_ == o.side_ &&
-         castling_rook_ == o.castling_rook_ && same_en_passant;
+  return key_ == o.key_ && std::ranges::equal(planes_, o.planes_) && side_ == o.side_ &&
+         std::ranges::equal(castling_rook_, o.castling_rook_) && same_en_passant;
+}
+
+void PositionBuilder::put(Square s, Piece p) {
+  assert(is_empty(s));
+  position_.toggle<true>(Position::code_of(p.color, p.type), s);
 }
 
 std::string PositionBuilder::problem() const {
@@ -240,11 +237,11 @@ std::string PositionBuilder::problem() const {
 Position PositionBuilder::build() const {
   Position p = position_;
   for (int slot = 0; slot < 4; ++slot) {
-    const Square rook = p.castling_rook_[static_cast<std::size_t>(slot)];
-    p.castling_rook_[static_cast<std::size_t>(slot)] = kNoSquare;
-    p.set_castling_rook(slot, rook);
+    const Square rook = p.castling_rook_[slot];
+    if (rook != kNoSquare) p.key_ ^= kZobrist.castling[slot][file_of(rook)];
   }
-  if (p.side_ == Color::Black) p.key_ ^= kKeys.black_to_move;
+  p.refresh_castling_men();
+  if (p.side_ == Color::Black) p.key_ ^= kZobrist.black_to_move;
   p.refresh_en_passant();
   return p;
 }

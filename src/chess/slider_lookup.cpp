@@ -2,6 +2,23 @@
 
 namespace tahl {
 
+Bitboard steps(Square s, std::initializer_list<std::pair<int, int>> offsets) {
+  Bitboard result = 0;
+  for (const auto& [df, dr] : offsets) {
+    const int f = file_of(s) + df, r = rank_of(s) + dr;
+    if (f >= 0 && f < 8 && r >= 0 && r < 8) result |= bit(make_square(f, r));
+  }
+  return result;
+}
+
+Bitboard knight_steps(Square s) {
+  return steps(s, {{-2, -1}, {-2, 1}, {-1, -2}, {-1, 2}, {1, -2}, {1, 2}, {2, -1}, {2, 1}});
+}
+
+Bitboard king_steps(Square s) {
+  return steps(s, {{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 1}, {1, -1}, {1, 0}, {1, 1}});
+}
+
 Bitboard ray(Square s, int file_step, int rank_step, Bitboard occupied) {
   Bitboard result = 0;
   int f = file_of(s) + file_step, r = rank_of(s) + rank_step;
@@ -32,6 +49,15 @@ Bitboard rook_mask(Square s) {
   const Bitboard ranks = (kRank1 | kRank8) & ~rank_mask(rank_of(s));
   const Bitboard files = (kFileA | kFileH) & ~file_mask(file_of(s));
   return slow_rook_attacks(s, 0) & ~(ranks | files);
+}
+
+std::size_t occupancy_subsets() {
+  std::size_t size = 0;
+  for (Square s = 0; s < 64; ++s) {
+    size += std::size_t{1} << popcount(bishop_mask(s));
+    size += std::size_t{1} << popcount(rook_mask(s));
+  }
+  return size;
 }
 
 }  // namespace tahl

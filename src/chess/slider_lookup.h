@@ -1,10 +1,16 @@
 #pragma once
 
-#include <vector>
+#include <initializer_list>
+#include <utility>
 
-#include "chess/types.h"
+#include "chess/lines.h"
 
 namespace tahl {
+
+// Squares at these (file, rank) offsets that are on the board.
+Bitboard steps(Square s, std::initializer_list<std::pair<int, int>> offsets);
+Bitboard knight_steps(Square s);
+Bitboard king_steps(Square s);
 
 // Squares from `s` (exclusive) in one direction up to and including the first occupied one: the
 // slow definition that every table is built from and tested against.
@@ -14,27 +20,35 @@ Bitboard slow_rook_attacks(Square s, Bitboard occupied);
 // The squares whose occupancy matters: the rays without their last square.
 Bitboard bishop_mask(Square s);
 Bitboard rook_mask(Square s);
+// The entries of a table of bishop and rook attacks that has one for each subset of the masks.
+std::size_t occupancy_subsets();
 
 // What magic and PEXT share: attacks by occupancy turned into moves. `Lookup` gives the attacks.
 template <class Lookup>
 struct AttackLookupSliders {
-  static Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy) {
+  TAHL_INLINE static Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy) {
     return Lookup::bishop_attacks(from, own | enemy) & ~own;
   }
-  static Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy) {
+  TAHL_INLINE static Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy) {
     return Lookup::rook_attacks(from, own | enemy) & ~own;
   }
-  static void append_bishop(Square from, Bitboard own, Bitboard enemy, Bitboard mask,
-                            MoveList& out) {
-    append(from, bishop_moves(from, own, enemy) & mask, out);
+  TAHL_INLINE static Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out) {
+    return write(from, Axis::Diagonal, Axis::Antidiagonal, bishop_moves(from, own, enemy), out);
   }
-  static void append_rook(Square from, Bitboard own, Bitboard enemy, Bitboard mask, MoveList& out) {
-    append(from, rook_moves(from, own, enemy) & mask, out);
+  TAHL_INLINE static Move* write_rook(Square from, Bitboard own, Bitboard enemy, Move* out) {
+    return write(from, Axis::Rank, Axis::File, rook_moves(from, own, enemy), out);
   }
 
  private:
-  static void append(Square from, Bitboard targets, MoveList& out) {
-    while (targets) out.push_back(Move(from, pop_square(targets)));
+  TAHL_INLINE static Move* write(Square from, [[maybe_unused]] Axis a, [[maybe_unused]] Axis b,
+                                 Bitboard targets, Move* out) {
+#if defined(__BMI2__) && !defined(TAHL_BITLOOP)
+    out = write_on_line(from, a, targets, out);
+    return write_on_line(from, b, targets, out);
+#else
+    while (targets) *out++ = Move(from, pop_square(targets));
+    return out;
+#endif
   }
 };
 

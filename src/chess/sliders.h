@@ -5,25 +5,25 @@
 //
 //   Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy)   squares it can move to
 //   Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy)
-//   void append_bishop(Square from, Bitboard own, Bitboard enemy, Bitboard mask, MoveList& out)
-//   void append_rook(...)                                              moves to squares in `mask`,
-//   written
+//   Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out)   these moves, written
+//   Move* write_rook(Square from, Bitboard own, Bitboard enemy, Move* out)
 //
-// `append` exists because a back end may know how to write moves without a bitscan. Back ends that
-// look up attacks by occupancy (magic, PEXT) also offer bishop_attacks and rook_attacks(Square,
-// Bitboard occupied), which checks and pins use in every build.
+// `write` exists because a back end may know how to write moves without a bitscan; it returns the
+// end of the moves and may scribble on the eight after it. Back ends that look up attacks by
+// occupancy (magic, PEXT) also offer bishop_attacks and rook_attacks(Square, Bitboard occupied),
+// which checks and pins use in every build.
 
 #include "chess/sliders_magic.h"
 #include "chess/sliders_pext.h"
+#include "chess/sliders_titboard.h"
 #include "chess/types.h"
 
 namespace tahl {
 
-#if defined(TAHL_SLIDERS_MAGIC) || !defined(__BMI2__)
-using AttackSliders = Magic;
-#else
+#ifdef __BMI2__
 using AttackSliders = Pext;
+#else
+using AttackSliders = Magic;
 #endif
-using DefaultSliders = AttackSliders;
 
 }  // namespace tahl

@@ -3,7 +3,7 @@
 namespace tahl {
 namespace {
 
-constexpr std::array<Bitboard, 64> kBishopMagics = {
+constexpr Bitboard kBishopMagics[64] = {
     0x12101a1608202100ull, 0x4002440114010049ull, 0x000830a404804110ull, 0x0008084101180000ull,
     0x0002021004200548ull, 0x0002080208018200ull, 0x0014123a10540400ull, 0x0081a20844204800ull,
     0x4103100428180048ull, 0x6000109020808080ull, 0x1890080a04302001ull, 0x0000044400800220ull,
@@ -21,7 +21,7 @@ constexpr std::array<Bitboard, 64> kBishopMagics = {
     0x010080211b104021ull, 0x2000108088088212ull, 0x2000118044040401ull, 0x4010000004420200ull,
     0x0012092020042400ull, 0x0400014488104108ull, 0x4020410504308200ull, 0x4228081800424205ull,
 };
-constexpr std::array<Bitboard, 64> kRookMagics = {
+constexpr Bitboard kRookMagics[64] = {
     0x1080033484204000ull, 0x0440200040001000ull, 0x0c80100008802001ull, 0x0100200500081000ull,
     0x2080040108008002ull, 0x2900080241000400ull, 0x1080090040801200ull, 0x0200110200204084ull,
     0x0000800428904000ull, 0x0802404000201000ull, 0x4008801008822000ull, 0x0402000940211200ull,
@@ -42,13 +42,8 @@ constexpr std::array<Bitboard, 64> kRookMagics = {
 
 }  // namespace
 
-Magic::Tables::Tables() {
-  std::size_t size = 0;
-  for (Square s = 0; s < 64; ++s) {
-    size += std::size_t{1} << popcount(bishop_mask(s));
-    size += std::size_t{1} << popcount(rook_mask(s));
-  }
-  storage.resize(size);
+MagicTables::MagicTables() {
+  storage.resize(occupancy_subsets());
   Bitboard* next = storage.data();
   const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic,
                             auto slow_attacks) {
@@ -67,6 +62,6 @@ Magic::Tables::Tables() {
   }
 }
 
-const Magic::Tables Magic::kTables;
+const MagicTables kMagicTables;
 
 }  // namespace tahl

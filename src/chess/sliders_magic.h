@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "chess/slider_lookup.h"
@@ -9,27 +8,29 @@ namespace tahl {
 
 // Magic bitboards: a multiplication carries the bits of the occupancy that matter to the top of the
 // word. The factors in sliders_magic.cpp were found by trial of sparse random numbers.
-struct Magic : AttackLookupSliders<Magic> {
+struct MagicTables {
   struct Entry {
     Bitboard mask = 0;
     Bitboard magic = 0;
     const Bitboard* attacks = nullptr;
     unsigned shift = 0;
-    Bitboard operator()(Bitboard occupied) const {
+    TAHL_INLINE Bitboard operator()(Bitboard occupied) const {
       return attacks[((occupied & mask) * magic) >> shift];
     }
   };
-  struct Tables {
-    std::array<Entry, 64> bishop, rook;
-    std::vector<Bitboard> storage;
-    Tables();
-  };
-  static const Tables kTables;
+  Entry bishop[64], rook[64];
+  std::vector<Bitboard> storage;
+  MagicTables();
+};
+extern const MagicTables kMagicTables;
 
-  static Bitboard bishop_attacks(Square s, Bitboard occupied) {
-    return kTables.bishop[s](occupied);
+struct Magic : AttackLookupSliders<Magic> {
+  TAHL_INLINE static Bitboard bishop_attacks(Square s, Bitboard occupied) {
+    return kMagicTables.bishop[s](occupied);
   }
-  static Bitboard rook_attacks(Square s, Bitboard occupied) { return kTables.rook[s](occupied); }
+  TAHL_INLINE static Bitboard rook_attacks(Square s, Bitboard occupied) {
+    return kMagicTables.rook[s](occupied);
+  }
 };
 
 }  // namespace tahl

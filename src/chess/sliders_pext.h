@@ -4,32 +4,34 @@
 #include <immintrin.h>
 #endif
 
-#include <array>
 #include <vector>
 
 #include "chess/slider_lookup.h"
 
 namespace tahl {
 
-#ifdef __BMI2__
 // PEXT bitboards: the bits of the occupancy that matter, packed by one instruction, are the index.
-struct Pext : AttackLookupSliders<Pext> {
+struct PextTables {
   struct Entry {
     Bitboard mask = 0;
     const Bitboard* attacks = nullptr;
-    Bitboard operator()(Bitboard occupied) const { return attacks[_pext_u64(occupied, mask)]; }
   };
-  struct Tables {
-    std::array<Entry, 64> bishop, rook;
-    std::vector<Bitboard> storage;
-    Tables();
-  };
-  static const Tables kTables;
+  Entry bishop[64], rook[64];
+  std::vector<Bitboard> storage;  // 107,648 entries, 841 KB
+  PextTables();
+};
+extern const PextTables kPextTables;
 
-  static Bitboard bishop_attacks(Square s, Bitboard occupied) {
-    return kTables.bishop[s](occupied);
+#ifdef __BMI2__
+struct Pext : AttackLookupSliders<Pext> {
+  TAHL_INLINE static Bitboard bishop_attacks(Square s, Bitboard occupied) {
+    const PextTables::Entry& entry = kPextTables.bishop[s];
+    return entry.attacks[_pext_u64(occupied, entry.mask)];
   }
-  static Bitboard rook_attacks(Square s, Bitboard occupied) { return kTables.rook[s](occupied); }
+  TAHL_INLINE static Bitboard rook_attacks(Square s, Bitboard occupied) {
+    const PextTables::Entry& entry = kPextTables.rook[s];
+    return entry.attacks[_pext_u64(occupied, entry.mask)];
+  }
 };
 #endif
 

@@ -40,17 +40,23 @@ std::optional<std::size_t> game_bytes(const std::uint8_t* at, std::size_t room) 
   return need <= room ? std::optional(need) : std::nullopt;
 }
 
+// The order of legal moves that shards are written in; it does not follow the layout of Move.
+int shard_order(Move m) {
+  const int promotion = m.is_promotion() ? index(m.promotion()) - 1 : 0;
+  return promotion << 14 | static_cast<int>(m.kind()) << 12 | m.to() << 6 | m.from();
+}
+
 }  // namespace
 
 std::uint8_t move_index(const MoveList& legal, Move m) {
   int lower = 0;
-  for (const Move other : legal) lower += other.bits() < m.bits();
+  for (const Move other : legal) lower += shard_order(other) < shard_order(m);
   return static_cast<std::uint8_t>(lower);
 }
 
 Move move_at(MoveList& legal, std::uint8_t number) {
   std::nth_element(legal.begin(), legal.begin() + number, legal.end(),
-                   [](Move a, Move b) { return a.bits() < b.bits(); });
+                   [](Move a, Move b) { return shard_order(a) < shard_order(b); });
   return legal[number];
 }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr int kMaxPly = 128;
 constexpr int kInfinity = kMateScore + 1;
 constexpr int kLeastMate = kMateScore - kMaxPly;  // scores beyond are mates
+std::size_t from_to(Move m) { return static_cast<std::size_t>(m.from() << 6 | m.to()); }
 bool is_mate_score(int score) { return std::abs(score) >= kLeastMate; }
 
 enum class Bound : std::uint8_t { None, Lower, Upper, Exact };
@@ -131,7 +132,7 @@ void AlphaBetaPlayer::order(MoveList& moves, Move from_table, int ply) {
     const auto& killers = killers_[static_cast<std::size_t>(ply)];
     if (m == killers[0]) return (1 << 27) + 1;
     if (m == killers[1]) return 1 << 27;
-    return history_[static_cast<std::size_t>(index(p.side_to_move()))][m.bits() & 4095];
+    return history_[static_cast<std::size_t>(index(p.side_to_move()))][from_to(m)];
   };
   for (int i = 0; i < moves.size(); ++i) score[static_cast<std::size_t>(i)] = value(moves[i]);
   for (int i = 1; i < moves.size(); ++i) {  // insertion sort: stable, and short lists
@@ -206,7 +207,7 @@ int AlphaBetaPlayer::search(int depth, int ply, int alpha, int beta, Variation& 
       if (quiet) {
         auto& killers = killers_[static_cast<std::size_t>(ply)];
         if (killers[0] != m) killers = {m, killers[0]};
-        int& h = history_[static_cast<std::size_t>(index(us))][m.bits() & 4095];
+        int& h = history_[static_cast<std::size_t>(index(us))][from_to(m)];
         h = std::min(h + depth * depth, 1 << 26);
       }
       break;

@@ -589,7 +589,7 @@ TEST(Pgn, FilesThatCannotBeReadAreNamed) {
 
 // --- writing ---
 
-Game game_of(std::initializer_list<const char*> moves, Position start = Position::initial(),
+Game game_of(std::initializer_list<const char*> moves, const Position& start = Position::initial(),
              bool chess960 = false) {
   Game game(start, chess960);
   for (const char* san : moves) game.play(parse_san(game.position(), san).value());

@@ -1,0 +1,44 @@
+#include "chess/lines.h"
+
+#include "chess/slider_lookup.h"
+#include "chess/sliders_titboard.h"
+
+namespace tahl {
+namespace {
+
+void list_moves(Square from, Bitboard targets, std::uint16_t (&moves)[8]) {
+  int n = 0;
+  while (targets) moves[n++] = Move(from, pop_square(targets)).bits();
+}
+
+}  // namespace
+
+LineTables::LineTables() {
+  constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file, rank
+  for (Square s = 0; s < 64; ++s) {
+    for (int axis = 0; axis < 4; ++axis) {
+      const auto [df, dr] = kStep[axis];
+      Line& l = line[s][axis];
+      l.mask = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
+      list_moves(s, l.mask, l.moves);
+      const int below = popcount(l.mask & (bit(s) - 1));
+      l.own = static_cast<std::uint16_t>(TitboardTables::own_offset(popcount(l.mask), below));
+      l.enemy = static_cast<std::uint16_t>(TitboardTables::enemy_offset(below));
+    }
+    list_moves(s, knight_steps(s), knight[s]);
+    list_moves(s, king_steps(s), king[s]);
+  }
+  for (unsigned set = 0; set < 256; ++set) {
+    int n = 0;
+    for (std::uint8_t i = 0; i < 8; ++i) {
+      if ((set >> i & 1) == 0) continue;
+      compress[set][2 * n] = static_cast<std::uint8_t>(2 * i);
+      compress[set][2 * n + 1] = static_cast<std::uint8_t>(2 * i + 1);
+      ++n;
+    }
+  }
+}
+
+const LineTables kLineTables;
+
+}  // namespace tahl

@@ -1,0 +1,541 @@
+// The generator, included once by each movegen_<instruction set>.cpp. Everything here is local to
+// that file: nothing may be shared with the copy for another processor.
+
+#include "chess/attacks.h"
+#include "chess/lines.h"
+#include "chess/make_move.h"
+#include "chess/movegen.h"
+#include "chess/movegen_table.h"
+#include "chess/sliders.h"
+#ifdef __AVX2__
+#include "chess/setwise.h"
+#endif
+
+namespace tahl {
+namespace {
+
+// The men by what the generator asks, `us` to move.
+template <Color Us>
+struct Men {
+  Bitboard own, enemy, occupied;
+  Bitboard pawns, knights, diagonal,
+      straight;  // of the side to move; queens are in both of the last
+  Bitboard their_pawns, their_knights, their_diagonal, their_straight;
+  Square king, their_king;
+
+  TAHL_INLINE explicit Men(const Position& p) {
+    constexpr Color kThem = ~Us;
+    own = p.pieces(Us);
+    enemy = p.pieces(kThem);
+    occupied = p.occupied();
+    pawns = p.pieces(PieceType::Pawn) & own;
+    their_pawns = p.pieces(PieceType::Pawn) & enemy;
+    knights = p.pieces(PieceType::Knight) & own;
+    their_knights = p.pieces(PieceType::Knight) & enemy;
+    diagonal = p.diagonal_sliders() & own;
+    their_diagonal = p.diagonal_sliders() & enemy;
+    straight = p.straight_sliders() & own;
+    their_straight = p.straight_sliders() & enemy;
+    king = first_square(p.pieces(PieceType::King) & own);
+    their_king = first_square(p.pieces(PieceType::King) & enemy);
+  }
+};
+
+// What limits the moves.
+struct Limits {
+  Bitboard attacked;  // by the enemy, who sees through our king
+  Bitboard checkers;
+  Bitboard evasion;  // squares that answer a check, if there is one and only one; else all
+  Bitboard pinned;   // own men that may only move along the line through them and our king
+};
+
+template <Color Us>
+TAHL_INLINE Bitboard short_checkers(const Men<Us>& men) {
+  return (pawn_attacks(Us, men.king) & men.their_pawns) |
+         (knight_attacks(men.king) & men.their_knights);
+}
+
+#ifdef __AVX2__
+
+// All of it from the rays in eight directions, without a branch.
+template <Color Us>
+struct Rays {
+  Fill<true> up;
+  Fill<false> down;
+  Lanes own;      // our men, in every lane
+  Lanes sliders;  // ours, each on the axes along which it moves
+  Lanes pins;     // pinned men by the axis they are pinned on
+  Lanes pinned;   // all of them in every lane; not set if quiet
+  int is_quiet;   // no check and no pin
+  Limits limits;
+
+  TAHL_INLINE explicit Rays(const Position& p, const Men<Us>& men)
+      : up(occupied_of(p)), down(occupied_of(p)) {
+    const Lanes bit0 = all_lanes(p.planes()[0]), bit2 = all_lanes(p.planes()[2]);
+    const Lanes black = all_lanes(p.planes()[3]);
+    const Lanes occupied = occupied_of(p);
+    const Lanes white = _mm256_andnot_si256(black, occupied);
+    own = Us == Color::White ? white : black;
+    const Lanes enemy = Us == Color::White ? black : white;
+    const Lanes king = _mm256_and_si256(_mm256_and_si256(bit0, bit2), own);
+    const Lanes planes = _mm256_load_si256(reinterpret_cast<const Lanes*>(p.planes()));
+    const Lanes all_sliders =  // planes 2 and 1: straight ones move on the first two axes
+        _mm256_andnot_si256(bit0, _mm256_permute4x64_epi64(planes, _MM_SHUFFLE(1, 1, 2, 2)));
+    sliders = _mm256_and_si256(all_sliders, own);
+    const Lanes theirs = _mm256_and_si256(all_sliders, enemy);
+
+    const Lanes their_up = up.rays(theirs), their_down = down.rays(theirs);
+    const Lanes king_up = up.rays(king), king_down = down.rays(king);
+    const Lanes on_king_up = _mm256_and_si256(their_up, king);
+    const Lanes on_king_down = _mm256_and_si256(their_down, king);
+
+    // Where a ray of theirs meets the king's ray from the other end: the man between them, who is
+    // pinned if he is ours; or, if there is none, all squares between.
+    const Lanes meet = _mm256_or_si256(_mm256_and_si256(king_up, their_down),
+                                       _mm256_and_si256(king_down, their_up));
+    pins = _mm256_and_si256(meet, own);
+    const Bitboard short_checks = short_checkers(men);
+    const Lanes on_king = _mm256_or_si256(on_king_up, on_king_down);
+    const Lanes trouble = _mm256_or_si256(pins, on_king);
+    limits = {0, short_checks, ~Bitboard{0}, 0};
+    is_quiet = _mm256_testz_si256(trouble, trouble) & static_cast<int>(short_checks == 0);
+    if (!is_quiet) [[unlikely]] {
+      // A ray that comes down to the king is a check along the king's own ray up.
+      const Lanes checks =
+          _mm256_or_si256(_mm256_and_si256(_mm256_cmpeq_epi64(on_king_down, king), king_up),
+                          _mm256_and_si256(_mm256_cmpeq_epi64(on_king_up, king), king_down));
+      const Bitboard check_rays = union_of(checks);
+      limits.checkers |= check_rays & men.enemy;
+      if (limits.checkers != 0) limits.evasion = check_rays | short_checks;
+      pinned = union_in_all(pins);
+      limits.pinned = static_cast<Bitboard>(_mm_cvtsi128_si64(_mm256_castsi256_si128(pinned)));
+    }
+
+    // Attacks, one step on behind our king too.
+    const Lanes far = _mm256_or_si256(_mm256_or_si256(their_up, Fill<true>::step(on_king_up)),
+                                      _mm256_or_si256(their_down, Fill<false>::step(on_king_down)));
+    const Lanes bit1 = all_lanes(p.planes()[1]);
+    const Lanes their_knights = _mm256_and_si256(_mm256_and_si256(bit0, bit1), enemy);
+    const Lanes near =
+        _mm256_or_si256(knight_rays<true>(their_knights), knight_rays<false>(their_knights));
+    limits.attacked = union_of(_mm256_or_si256(far, near)) | pawns_attack(~Us, men.their_pawns) |
+                      king_attacks(men.their_king);
+  }
+
+  TAHL_INLINE static Lanes occupied_of(const Position& p) {
+    return _mm256_or_si256(_mm256_or_si256(all_lanes(p.planes()[0]), all_lanes(p.planes()[1])),
+                           all_lanes(p.planes()[2]));
+  }
+};
+
+template <Color Us>
+TAHL_INLINE Limits find_limits(const Position& p, const Men<Us>& men) {
+  return Rays<Us>(p, men).limits;
+}
+
+#else
+
+template <Color Us>
+TAHL_INLINE Limits find_limits(const Position&, const Men<Us>& men) {
+  Limits limits{pawns_attack(~Us, men.their_pawns) | king_attacks(men.their_king),
+                short_checkers(men), ~Bitboard{0}, 0};
+  const Bitboard without_king = men.occupied ^ bit(men.king);
+  for (Bitboard b = men.their_knights; b;) limits.attacked |= knight_attacks(pop_square(b));
+  for (Bitboard b = men.their_diagonal; b;)
+    limits.attacked |= bishop_attacks(pop_square(b), without_king);
+  for (Bitboard b = men.their_straight; b;)
+    limits.attacked |= rook_attacks(pop_square(b), without_king);
+  // Enemy sliders that would see the king if our own men were not there: checkers, or pinners.
+  Bitboard snipers = (bishop_attacks(men.king, men.enemy) & men.their_diagonal) |
+                     (rook_attacks(men.king, men.enemy) & men.their_straight);
+  while (snipers) {
+    const Square sniper = pop_square(snipers);
+    const Bitboard ours = between(men.king, sniper) & men.own;
+    if (ours == 0) {
+      limits.checkers |= bit(sniper);
+    } else if (!more_than_one(ours)) {
+      limits.pinned |= ours;
+    }
+  }
+  if (limits.checkers != 0)
+    limits.evasion = between(men.king, first_square(limits.checkers)) | limits.checkers;
+  return limits;
+}
+
+#endif
+
+// Pawn moves as sets of target squares, by what they came from.
+struct PawnMoves {
+  Bitboard one, two, west, east;  // one step, two, captures towards the a- and the h-file
+};
+
+template <Color Us>
+TAHL_INLINE Bitboard forward(Bitboard b) {
+  return Us == Color::White ? b << 8 : b >> 8;
+}
+
+template <Color Us>
+TAHL_INLINE PawnMoves pawn_moves(const Men<Us>& men, const Limits& limits) {
+  constexpr Bitboard kThirdRank = rank_mask(Us == Color::White ? 2 : 5);
+  const Bitboard empty = ~men.occupied;
+  Bitboard forwards = men.pawns, to_west = men.pawns, to_east = men.pawns;
+  if (limits.pinned != 0) {  // a pinned pawn keeps to its axis
+    const Bitboard(&axes)[4] = kAttackTables.axes[men.king];
+    const Bitboard free = ~limits.pinned;
+    const Bitboard rising = free | axes[static_cast<int>(Axis::Diagonal)];
+    const Bitboard falling = free | axes[static_cast<int>(Axis::Antidiagonal)];
+    forwards &= free | axes[static_cast<int>(Axis::File)];
+    to_west &= Us == Color::White ? falling : rising;
+    to_east &= Us == Color::White ? rising : falling;
+  }
+  PawnMoves moves;
+  const Bitboard step = forward<Us>(forwards) & empty;
+  moves.two = forward<Us>(step & kThirdRank) & empty & limits.evasion;
+  moves.one = step & limits.evasion;
+  const Bitboard prey = men.enemy & limits.evasion;
+  moves.west = forward<Us>((to_west & ~kFileA) >> 1) & prey;
+  moves.east = forward<Us>((to_east & ~kFileH) << 1) & prey;
+  return moves;
+}
+
+// Calls f(from) for each en passant capture. Two men leave one line at once, so pins and checks are
+// asked of the board afterwards.
+template <Color Us, class F>
+TAHL_INLINE void en_passant_captures(const Position& p, const Men<Us>& men, F f) {
+  const Square to = p.en_passant_square();
+  const Square captured = static_cast<Square>(to ^ 8);
+  for (Bitboard b = pawn_attacks(~Us, to) & men.pawns; b;) {
+    const Square from = pop_square(b);
+    const Bitboard after = (men.occupied ^ bit(from) ^ bit(captured)) | bit(to);
+    if ((bishop_attacks(men.king, after) & men.their_diagonal) == 0 &&
+        (rook_attacks(men.king, after) & men.their_straight) == 0 &&
+        (short_checkers(men) & ~bit(captured)) == 0)
+      f(from);
+  }
+}
+
+// Calls f(rook) for each way to castle. For Chess960 too: every square on the king's and the rook's
+// way is free but for these two, the king's way is not attacked, and the rook did not shield the
+// king's target. Precondition: not in check.
+template <Color Us, class F>
+TAHL_INLINE void castlings(const Position& p, const Men<Us>& men, const Limits& limits, F f) {
+  if ((p.castling_men() & bit(men.king)) == 0) return;
+  constexpr int kRank = Us == Color::White ? 0 : 7;
+  constexpr Square kE = make_square(4, kRank), kA = make_square(0, kRank),
+                   kH = make_square(7, kRank);
+  const Square king_rook = p.castling_rook(Us, CastlingSide::King);
+  const Square queen_rook = p.castling_rook(Us, CastlingSide::Queen);
+  if (men.king == kE && (king_rook == kH || king_rook == kNoSquare) &&
+      (queen_rook == kA || queen_rook == kNoSquare)) [[likely]] {
+    constexpr Bitboard kFG = bit(kE) << 1 | bit(kE) << 2;
+    constexpr Bitboard kCD = bit(kE) >> 1 | bit(kE) >> 2, kBCD = kCD | bit(kE) >> 3;
+    if (king_rook != kNoSquare && ((men.occupied | limits.attacked) & kFG) == 0) f(kH);
+    if (queen_rook != kNoSquare && (men.occupied & kBCD) == 0 && (limits.attacked & kCD) == 0)
+      f(kA);
+    return;
+  }
+  for (const CastlingSide side : {CastlingSide::King, CastlingSide::Queen}) {
+    const Square rook = p.castling_rook(Us, side);
+    if (rook == kNoSquare) continue;
+    const Square king_to = make_square(side == CastlingSide::King ? 6 : 2, kRank);
+    const Square rook_to = make_square(side == CastlingSide::King ? 5 : 3, kRank);
+    const Bitboard king_path = between(men.king, king_to) | bit(king_to);
+    const Bitboard rook_path = between(rook, rook_to) | bit(rook_to);
+    const Bitboard others = men.occupied & ~bit(men.king) & ~bit(rook);
+    if (((king_path | rook_path) & others) != 0 || (king_path & limits.attacked) != 0 ||
+        (limits.pinned & bit(rook)) != 0)
+      continue;
+    f(rook);
+  }
+}
+
+// ---- Writing moves ----
+
+TAHL_INLINE Move* write_targets(Square from, Bitboard to, Move* out) {
+  while (to) *out++ = Move(from, pop_square(to));
+  return out;
+}
+
+template <int kStep>
+TAHL_INLINE Move* write_pawns(Bitboard to, Move* out) {
+  while (to) {
+    const Square s = pop_square(to);
+    *out++ = Move(static_cast<Square>(s - kStep), s);
+  }
+  return out;
+}
+
+template <int kStep>
+TAHL_INLINE Move* write_promotions(Bitboard to, Move* out) {
+  while (to) {
+    const Square s = pop_square(to);
+    const Square from = static_cast<Square>(s - kStep);
+    *out++ = Move(from, s, MoveKind::Promotion, PieceType::Queen);
+    *out++ = Move(from, s, MoveKind::Promotion, PieceType::Rook);
+    *out++ = Move(from, s, MoveKind::Promotion, PieceType::Bishop);
+    *out++ = Move(from, s, MoveKind::Promotion, PieceType::Knight);
+  }
+  return out;
+}
+
+// Where the moves of one class end, in the order in which write_moves writes them.
+struct Spans {
+  const Move* king;
+  const Move* pawn_steps;
+  const Move* double_steps;
+  const Move* pawn_captures;
+  const Move* special;  // promotions, en passant and castling
+  const Move* knights;
+  const Move* sliders;
+};
+
+// Every legal move.
+template <Color Us, class Sliders>
+TAHL_INLINE Spans write_moves(const Position& p, Move* out) {
+  const Men<Us> men(p);
+  const Limits limits = find_limits(p, men);
+  Spans spans;
+  out = write_targets(men.king, king_attacks(men.king) & ~men.own & ~limits.attacked, out);
+  spans.king = out;
+  if (more_than_one(limits.checkers)) return {out, out, out, out, out, out, out};
+
+  constexpr int kForward = Us == Color::White ? 8 : -8;
+  constexpr Bitboard kLastRank = Us == Color::White ? kRank8 : kRank1;
+  const PawnMoves pawns = pawn_moves(men, limits);
+  out = write_pawns<kForward>(pawns.one & ~kLastRank, out);
+  spans.pawn_steps = out;
+  out = write_pawns<2 * kForward>(pawns.two, out);
+  spans.double_steps = out;
+  out = write_pawns<kForward - 1>(pawns.west & ~kLastRank, out);
+  out = write_pawns<kForward + 1>(pawns.east & ~kLastRank, out);
+  spans.pawn_captures = out;
+  if (((pawns.one | pawns.west | pawns.east) & kLastRank) != 0) {
+    out = write_promotions<kForward>(pawns.one & kLastRank, out);
+    out = write_promotions<kForward - 1>(pawns.west & kLastRank, out);
+    out = write_promotions<kForward + 1>(pawns.east & kLastRank, out);
+  }
+  if (p.en_passant_is_legal())
+    en_passant_captures(p, men, [&](Square from) {
+      *out++ = Move(from, p.en_passant_square(), MoveKind::EnPassant);
+    });
+  if (limits.checkers == 0)
+    castlings(p, men, limits,
+              [&](Square rook) { *out++ = Move(men.king, rook, MoveKind::Castling); });
+  spans.special = out;
+
+  const Bitboard target = limits.evasion & ~men.own;
+  for (Bitboard b = men.knights & ~limits.pinned; b;) {
+    const Square from = pop_square(b);
+#ifdef __BMI2__
+    out = write_set(kLineTables.knight[from], _pext_u64(target, knight_attacks(from)), out);
+#else
+    out = write_targets(from, knight_attacks(from) & target, out);
+#endif
+  }
+  spans.knights = out;
+  if (limits.checkers == 0) [[likely]] {
+    for (Bitboard b = men.diagonal & ~limits.pinned; b;)
+      out = Sliders::write_bishop(pop_square(b), men.own, men.enemy, out);
+    for (Bitboard b = men.straight & ~limits.pinned; b;)
+      out = Sliders::write_rook(pop_square(b), men.own, men.enemy, out);
+    for (Bitboard b = men.diagonal & limits.pinned; b;) {
+      const Square from = pop_square(b);
+      out = write_targets(
+          from, Sliders::bishop_moves(from, men.own, men.enemy) & line(men.king, from), out);
+    }
+    for (Bitboard b = men.straight & limits.pinned; b;) {
+      const Square from = pop_square(b);
+      out = write_targets(
+          from, Sliders::rook_moves(from, men.own, men.enemy) & line(men.king, from), out);
+    }
+  } else {  // a pinned man never answers a check
+    for (Bitboard b = men.diagonal & ~limits.pinned; b;) {
+      const Square from = pop_square(b);
+      out = write_targets(from, Sliders::bishop_moves(from, men.own, men.enemy) & target, out);
+    }
+    for (Bitboard b = men.straight & ~limits.pinned; b;) {
+      const Square from = pop_square(b);
+      out = write_targets(from, Sliders::rook_moves(from, men.own, men.enemy) & target, out);
+    }
+  }
+  spans.sliders = out;
+  return spans;
+}
+
+// ---- Counting them ----
+
+template <Color Us>
+TAHL_INLINE int count_pawns(const Position& p, const Men<Us>& men, const Limits& limits) {
+  constexpr Bitboard kLastRank = Us == Color::White ? kRank8 : kRank1;
+  const PawnMoves pawns = pawn_moves(men, limits);
+  int n = popcount(pawns.one) + popcount(pawns.two) + popcount(pawns.west) + popcount(pawns.east);
+  if (((pawns.one | pawns.west | pawns.east) & kLastRank) != 0)
+    n += 3 * (popcount(pawns.one & kLastRank) + popcount(pawns.west & kLastRank) +
+              popcount(pawns.east & kLastRank));
+  if (p.en_passant_is_legal()) en_passant_captures(p, men, [&](Square) { ++n; });
+  return n;
+}
+
+template <Color Us>
+TAHL_INLINE int count_king(const Men<Us>& men, const Limits& limits) {
+  return popcount(king_attacks(men.king) & ~men.own & ~limits.attacked);
+}
+
+// Slider by slider, through a back end.
+template <Color Us, class Sliders>
+TAHL_INLINE int count_moves(const Position& p) {
+  const Men<Us> men(p);
+  const Limits limits = find_limits(p, men);
+  int n = count_king(men, limits);
+  if (more_than_one(limits.checkers)) return n;
+  n += count_pawns(p, men, limits);
+  const Bitboard target = limits.evasion & ~men.own;
+  for (Bitboard b = men.knights & ~limits.pinned; b;)
+    n += popcount(knight_attacks(pop_square(b)) & target);
+  for (Bitboard b = men.diagonal & ~limits.pinned; b;)
+    n += popcount(Sliders::bishop_moves(pop_square(b), men.own, men.enemy) & target);
+  for (Bitboard b = men.straight & ~limits.pinned; b;)
+    n += popcount(Sliders::rook_moves(pop_square(b), men.own, men.enemy) & target);
+  if (limits.checkers == 0) {
+    castlings(p, men, limits, [&](Square) { ++n; });
+    for (Bitboard b = men.diagonal & limits.pinned; b;) {
+      const Square from = pop_square(b);
+      n += popcount(Sliders::bishop_moves(from, men.own, men.enemy) & line(men.king, from));
+    }
+    for (Bitboard b = men.straight & limits.pinned; b;) {
+      const Square from = pop_square(b);
+      n += popcount(Sliders::rook_moves(from, men.own, men.enemy) & line(men.king, from));
+    }
+  }
+  return n;
+}
+
+#ifdef __AVX2__
+// All sliders at once: in one direction no two of them reach the same square, so the sizes of eight
+// sets of rays are the number of moves.
+template <Color Us>
+TAHL_INLINE int count_setwise(const Position& p) {
+  const Men<Us> men(p);
+  const Rays<Us> rays(p, men);
+  const Limits& limits = rays.limits;
+  int n = count_king(men, limits);
+  Lanes movable = rays.sliders, target;
+  Bitboard knights = men.knights, knight_target = ~men.own;
+  if (rays.is_quiet) [[likely]] {
+    constexpr Limits kNone{0, 0, ~Bitboard{0}, 0};
+    n += count_pawns(p, men, kNone);
+    if ((p.castling_men() & bit(men.king)) != 0) castlings(p, men, limits, [&](Square) { ++n; });
+    target = _mm256_andnot_si256(rays.own, all_lanes(~Bitboard{0}));
+  } else {
+    if (more_than_one(limits.checkers)) return n;
+    n += count_pawns(p, men, limits);
+    // A pinned man keeps to his axis, and never answers a check.
+    const Lanes kept = limits.checkers != 0 ? _mm256_setzero_si256() : rays.pins;
+    if (limits.checkers == 0) castlings(p, men, limits, [&](Square) { ++n; });
+    movable = _mm256_andnot_si256(_mm256_andnot_si256(kept, rays.pinned), movable);
+    target = _mm256_andnot_si256(rays.own, all_lanes(limits.evasion));
+    knights &= ~limits.pinned;
+    knight_target &= limits.evasion;
+  }
+  n += population(_mm256_and_si256(rays.up.rays(movable), target));
+  n += population(_mm256_and_si256(rays.down.rays(movable), target));
+  for (; knights;) n += popcount(knight_attacks(pop_square(knights)) & knight_target);
+  return n;
+}
+#endif
+
+// ---- Perft ----
+
+// Stands for a back end where moves are counted without one.
+struct NoSliders {};
+
+// Calls visit(position after it) for every legal move.
+template <Color Us, class Sliders, bool kKeyed, class Visit>
+TAHL_INLINE void for_each_child(const Position& p, Visit visit) {
+  using Known = Position::Known;
+  MoveList moves;
+  const Spans spans = write_moves<Us, Sliders>(p, moves.begin());
+  const Move* m = moves.begin();
+  const Key passed = kKeyed ? p.key_if_passed() : 0;
+  const auto visit_until = [&]<Known kKnown>(const Move* end) __attribute__((always_inline)) {
+    for (; m != end; ++m) {
+      Position next;
+      next.set_after<Us, kKnown, kKeyed>(p, passed, *m);
+      visit(next);
+    }
+  };
+  visit_until.template operator()<Known::King>(spans.king);
+  visit_until.template operator()<Known::PawnStep>(spans.pawn_steps);
+  visit_until.template operator()<Known::DoubleStep>(spans.double_steps);
+  visit_until.template operator()<Known::PawnCapture>(spans.pawn_captures);
+  for (; m != spans.special; ++m) {
+    Position next = p;
+    next.make_inline<kKeyed>(*m);
+    visit(next);
+  }
+  visit_until.template operator()<Known::Knight>(spans.knights);
+  visit_until.template operator()<Known::Slider>(spans.sliders);
+}
+
+template <Color Us, class Sliders, class ListSliders>
+std::uint64_t perft_counted(const Position& p, int depth) {
+  if (depth == 1) {
+#ifdef __AVX2__
+    if constexpr (std::is_same_v<Sliders, NoSliders>)
+      return static_cast<std::uint64_t>(count_setwise<Us>(p));
+    else
+#endif
+      return static_cast<std::uint64_t>(count_moves<Us, Sliders>(p));
+  }
+  std::uint64_t nodes = 0;
+  for_each_child<Us, ListSliders, /*kKeyed=*/false>(p, [&](const Position& next) {
+    nodes += perft_counted<~Us, Sliders, ListSliders>(next, depth - 1);
+  });
+  return nodes;
+}
+
+template <Color Us, class Sliders>
+std::uint64_t perft_made(const Position& p, int depth) {
+  std::uint64_t nodes = 0;
+  if (depth == 1) {
+    for_each_child<Us, Sliders, /*kKeyed=*/true>(p, [&](const Position& next) {
+      asm volatile("" : : "m"(next));  // the position is there, though nobody looks
+      ++nodes;
+    });
+  } else {
+    for_each_child<Us, Sliders, /*kKeyed=*/true>(
+        p, [&](const Position& next) { nodes += perft_made<~Us, Sliders>(next, depth - 1); });
+  }
+  return nodes;
+}
+
+// ---- The table of entry points ----
+
+template <class Sliders>
+void legal_moves_of(const Position& p, MoveList& out) {
+  const Spans spans = p.side_to_move() == Color::White
+                          ? write_moves<Color::White, Sliders>(p, out.begin())
+                          : write_moves<Color::Black, Sliders>(p, out.begin());
+  out.set_end(spans.sliders);
+}
+
+template <class Sliders, class ListSliders>
+std::uint64_t perft_counted_of(const Position& p, int depth) {
+  return p.side_to_move() == Color::White
+             ? perft_counted<Color::White, Sliders, ListSliders>(p, depth)
+             : perft_counted<Color::Black, Sliders, ListSliders>(p, depth);
+}
+
+template <class Sliders>
+std::uint64_t perft_made_of(const Position& p, int depth) {
+  return p.side_to_move() == Color::White ? perft_made<Color::White, Sliders>(p, depth)
+                                          : perft_made<Color::Black, Sliders>(p, depth);
+}
+
+template <class Sliders>
+constexpr MovegenTable::Backend backend_of() {
+  return {legal_moves_of<Sliders>, perft_counted_of<Sliders, Sliders>, perft_made_of<Sliders>};
+}
+
+}  // namespace
+}  // namespace tahl

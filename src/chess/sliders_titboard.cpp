@@ -1,0 +1,37 @@
+#include "chess/sliders_titboard.h"
+
+namespace tahl {
+namespace {
+
+// The candidates that the slider reaches before or on the first man of `men`, in either direction;
+// without `takes` the man's own square is left out.
+std::uint8_t reach(int n, int below, unsigned men, bool takes) {
+  unsigned result = 0;
+  for (int i = below; i < n; ++i) {  // upwards
+    const bool blocked = men >> i & 1;
+    if (!blocked || takes) result |= 1u << i;
+    if (blocked) break;
+  }
+  for (int i = below - 1; i >= 0; --i) {
+    const bool blocked = men >> i & 1;
+    if (!blocked || takes) result |= 1u << i;
+    if (blocked) break;
+  }
+  return static_cast<std::uint8_t>(result);
+}
+
+}  // namespace
+
+TitboardTables::TitboardTables() {
+  for (int below = 0; below <= 7; ++below) {
+    for (unsigned men = 0; men < 128; ++men) {
+      enemy[enemy_offset(below) + static_cast<int>(men)] = reach(7, below, men, /*takes=*/true);
+      for (int n = below; n <= 7; ++n)
+        own[own_offset(n, below) + static_cast<int>(men)] = reach(n, below, men, /*takes=*/false);
+    }
+  }
+}
+
+const TitboardTables kTitboardTables;
+
+}  // namespace tahl
