@@ -5,6 +5,7 @@
 
 #include "chess/fen.h"
 #include "chess/movegen.h"
+#include "chess/perft.h"
 
 namespace tahl {
 namespace {

@@ -7,29 +7,13 @@
 #include "chess/fen.h"
 #include "chess/movegen.h"
 #include "chess/notation.h"
+#include "chess/perft.h"
 
 namespace tahl::app {
 namespace {
 
 // Longer lines are dropped: a thousand-move game needs 10 KB.
 constexpr std::size_t kLongestLine = 1 << 20;
-
-// Leaves below `position`, or nothing once stopped. The tree's last four plies are counted in one
-// go.
-std::optional<std::uint64_t> stoppable_perft(const Position& position, int depth,
-                                             const std::stop_token& stop) {
-  if (stop.stop_requested()) return std::nullopt;
-  if (depth <= 4) return tahl::perft(position, depth);
-  std::uint64_t nodes = 0;
-  for (const Move move : legal_moves(position)) {
-    Position next = position;
-    next.make(move);
-    const auto below = stoppable_perft(next, depth - 1, stop);
-    if (!below) return std::nullopt;
-    nodes += *below;
-  }
-  return nodes;
-}
 
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
@@ -268,10 +252,10 @@ void UciSession::perft(const std::stop_token& stop, const Game& game, int depth)
     for (const Move move : legal_moves(game.position())) {
       Position next = game.position();
       next.make(move);
-      const auto below = stoppable_perft(next, depth - 1, stop);
-      if (!below) break;
-      nodes += *below;
-      send(fmt::format("{}: {}", to_uci(game.position(), move, game.is_chess960()), *below));
+      const PerftResult below = perft_tree(next, depth - 1, {}, stop);
+      if (!below.complete) break;
+      nodes += below.nodes;
+      send(fmt::format("{}: {}", to_uci(game.position(), move, game.is_chess960()), below.nodes));
     }
   }
   if (!stop.stop_requested()) send(fmt::format("\nNodes searched: {}\n", nodes));

@@ -22,8 +22,7 @@ LineTables::LineTables() {
       l.mask = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
       list_moves(s, l.mask, l.moves);
       const int below = popcount(l.mask & (bit(s) - 1));
-      l.own = static_cast<std::uint16_t>(TitboardTables::own_offset(popcount(l.mask), below));
-      l.enemy = static_cast<std::uint16_t>(TitboardTables::enemy_offset(below));
+      l.titboard = static_cast<std::uint64_t>(TitboardTables::offset(popcount(l.mask), below));
     }
     list_moves(s, knight_steps(s), knight[s]);
     list_moves(s, king_steps(s), king[s]);

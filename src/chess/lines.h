@@ -16,8 +16,7 @@ enum class Axis : std::uint8_t { Rank, File, Diagonal, Antidiagonal };  // diago
 struct alignas(32) Line {
   std::uint16_t moves[8]{};  // Move::bits() from the square to each candidate
   Bitboard mask = 0;         // the candidates
-  std::uint16_t own = 0;     // where this line's part of TitboardTables::own begins
-  std::uint16_t enemy = 0;   // and of TitboardTables::enemy
+  std::uint64_t titboard = 0;  // where this line's part of TitboardTables begins
 };
 
 struct LineTables {

@@ -5,6 +5,7 @@
 #endif
 
 #include "chess/movegen_table.h"
+#include "chess/perft.h"
 
 namespace tahl {
 namespace {

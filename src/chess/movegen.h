@@ -24,13 +24,6 @@ bool is_available(SliderBackend backend);
 // The same moves through a chosen back end. Precondition: it is available.
 void legal_moves_with(SliderBackend backend, const Position& position, MoveList& out);
 
-// Leaves of the legal move tree `depth` plies deep.
-// Counted: the last ply's moves are only counted. Made: each is written and played, its key kept.
-enum class Leaves : std::uint8_t { Counted, Made };
-std::uint64_t perft(const Position& position, int depth, Leaves leaves = Leaves::Counted);
-std::uint64_t perft_with(SliderBackend backend, const Position& position, int depth,
-                         Leaves leaves = Leaves::Counted);
-
 // What the generator was compiled for, of what this processor offers: "AVX2", "baseline".
 std::string_view movegen_instruction_set();
 

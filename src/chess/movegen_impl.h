@@ -392,12 +392,12 @@ TAHL_INLINE int count_moves(const Position& p) {
   const Bitboard target = limits.evasion & ~men.own;
   for (Bitboard b = men.knights & ~limits.pinned; b;)
     n += popcount(knight_attacks(pop_square(b)) & target);
-  for (Bitboard b = men.diagonal & ~limits.pinned; b;)
-    n += popcount(Sliders::bishop_moves(pop_square(b), men.own, men.enemy) & target);
-  for (Bitboard b = men.straight & ~limits.pinned; b;)
-    n += popcount(Sliders::rook_moves(pop_square(b), men.own, men.enemy) & target);
-  if (limits.checkers == 0) {
+  if (limits.checkers == 0) [[likely]] {
     castlings(p, men, limits, [&](Square) { ++n; });
+    for (Bitboard b = men.diagonal & ~limits.pinned; b;)
+      n += Sliders::count_bishop(pop_square(b), men.own, men.enemy);
+    for (Bitboard b = men.straight & ~limits.pinned; b;)
+      n += Sliders::count_rook(pop_square(b), men.own, men.enemy);
     for (Bitboard b = men.diagonal & limits.pinned; b;) {
       const Square from = pop_square(b);
       n += popcount(Sliders::bishop_moves(from, men.own, men.enemy) & line(men.king, from));
@@ -406,6 +406,11 @@ TAHL_INLINE int count_moves(const Position& p) {
       const Square from = pop_square(b);
       n += popcount(Sliders::rook_moves(from, men.own, men.enemy) & line(men.king, from));
     }
+  } else {  // a pinned man never answers a check
+    for (Bitboard b = men.diagonal & ~limits.pinned; b;)
+      n += popcount(Sliders::bishop_moves(pop_square(b), men.own, men.enemy) & target);
+    for (Bitboard b = men.straight & ~limits.pinned; b;)
+      n += popcount(Sliders::rook_moves(pop_square(b), men.own, men.enemy) & target);
   }
   return n;
 }

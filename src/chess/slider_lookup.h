@@ -32,6 +32,12 @@ struct AttackLookupSliders {
   TAHL_INLINE static Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy) {
     return Lookup::rook_attacks(from, own | enemy) & ~own;
   }
+  TAHL_INLINE static int count_bishop(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(bishop_moves(from, own, enemy));
+  }
+  TAHL_INLINE static int count_rook(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(rook_moves(from, own, enemy));
+  }
   TAHL_INLINE static Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out) {
     return write(from, Axis::Diagonal, Axis::Antidiagonal, bishop_moves(from, own, enemy), out);
   }

@@ -5,6 +5,8 @@
 //
 //   Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy)   squares it can move to
 //   Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy)
+//   int count_bishop(Square from, Bitboard own, Bitboard enemy)        how many
+//   int count_rook(Square from, Bitboard own, Bitboard enemy)
 //   Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out)   these moves, written
 //   Move* write_rook(Square from, Bitboard own, Bitboard enemy, Move* out)
 //

@@ -23,11 +23,13 @@ std::uint8_t reach(int n, int below, unsigned men, bool takes) {
 }  // namespace
 
 TitboardTables::TitboardTables() {
-  for (int below = 0; below <= 7; ++below) {
-    for (unsigned men = 0; men < 128; ++men) {
-      enemy[enemy_offset(below) + static_cast<int>(men)] = reach(7, below, men, /*takes=*/true);
-      for (int n = below; n <= 7; ++n)
-        own[own_offset(n, below) + static_cast<int>(men)] = reach(n, below, men, /*takes=*/false);
+  for (int n = 0; n <= 7; ++n) {
+    for (int below = 0; below <= n; ++below) {
+      for (unsigned men = 0; men < 128; ++men) {
+        const int at = offset(n, below) + static_cast<int>(men);
+        own[at] = reach(n, below, men, /*takes=*/false);
+        enemy[at] = reach(n, below, men, /*takes=*/true);
+      }
     }
   }
 }

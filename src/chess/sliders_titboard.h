@@ -12,13 +12,12 @@ namespace tahl {
 // stands on the way there (the square included) and no enemy man before it. These are two
 // conditions, one on each side's men, so the ternary table is the intersection of two binary ones.
 struct TitboardTables {
-  std::uint8_t own[36 * 128]{};   // candidates with no own man up to and on them
-  std::uint8_t enemy[8 * 128]{};  // candidates with no enemy man before them
+  std::uint8_t own[36 * 128]{};    // candidates with no own man up to and on them
+  std::uint8_t enemy[36 * 128]{};  // candidates with no enemy man before them
   TitboardTables();
 
-  // Where a line's part begins: n candidates, `below` of them below the slider's square.
-  static constexpr int own_offset(int n, int below) { return (n * (n + 1) / 2 + below) * 128; }
-  static constexpr int enemy_offset(int below) { return below * 128; }
+  // Where a line's part begins in both: n candidates, `below` of them below the slider's square.
+  static constexpr int offset(int n, int below) { return (n * (n + 1) / 2 + below) * 128; }
 };
 extern const TitboardTables kTitboardTables;
 
@@ -27,9 +26,9 @@ struct Titboard {
   // Bits over the line's candidates.
   TAHL_INLINE static std::size_t along(Square from, Axis axis, Bitboard own, Bitboard enemy) {
     const Line& line = kLineTables.line[from][static_cast<int>(axis)];
-    return static_cast<std::size_t>(
-        kTitboardTables.own[line.own + _pext_u64(own, line.mask)] &
-        kTitboardTables.enemy[line.enemy + _pext_u64(enemy, line.mask)]);
+    const std::size_t own_set = line.titboard + _pext_u64(own, line.mask);
+    const std::size_t enemy_set = line.titboard + _pext_u64(enemy, line.mask);
+    return static_cast<std::size_t>(kTitboardTables.own[own_set] & kTitboardTables.enemy[enemy_set]);
   }
   TAHL_INLINE static Bitboard moves(Square from, Axis axis, Bitboard own, Bitboard enemy) {
     return _pdep_u64(along(from, axis, own, enemy),
@@ -45,6 +44,14 @@ struct Titboard {
   }
   TAHL_INLINE static Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy) {
     return moves(from, Axis::Rank, own, enemy) | moves(from, Axis::File, own, enemy);
+  }
+  TAHL_INLINE static int count_bishop(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(along(from, Axis::Diagonal, own, enemy) |
+                    along(from, Axis::Antidiagonal, own, enemy) << 8);
+  }
+  TAHL_INLINE static int count_rook(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(along(from, Axis::Rank, own, enemy) |
+                    along(from, Axis::File, own, enemy) << 8);
   }
   TAHL_INLINE static Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out) {
     out = write(from, Axis::Diagonal, own, enemy, out);

@@ -6,6 +6,7 @@
 
 #include "chess/fen.h"
 #include "chess/movegen.h"
+#include "chess/perft.h"
 #include "tests/test_paths.h"
 
 namespace tahl {
