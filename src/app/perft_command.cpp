@@ -106,8 +106,8 @@ int count_one_position(const PerftCommand& command) {
     const auto nodes = run_one(command, *game, backend, interrupt.token());
     if (!nodes) return print_error("perft: interrupted");
     if (agreed && *agreed != *nodes)
-      return print_error(fmt::format("perft: {} counts {}, the others {}", to_string(*backend),
-                                     *nodes, *agreed));
+      return print_error(
+          fmt::format("perft: {} counts {}, the others {}", to_string(*backend), *nodes, *agreed));
     agreed = nodes;
   }
   if (command.json) fmt::print("{}\n", nlohmann::json{{"nodes", *agreed}}.dump());
@@ -198,8 +198,9 @@ int compare(const PerftCommand& command) {
                      {"leaves", command.leaves},
                      {"rounds", command.rounds}};
   if (!command.json) {
-    fmt::print("{}, {} code, one thread, leaves {}: million nodes/s, medians of {} rounds in turns\n",
-               cpu_name(), movegen_instruction_set(), command.leaves, command.rounds);
+    fmt::print(
+        "{}, {} code, one thread, leaves {}: million nodes/s, medians of {} rounds in turns\n",
+        cpu_name(), movegen_instruction_set(), command.leaves, command.rounds);
     fmt::print("{:<10}", "");
     for (const Standard& s : kSix) fmt::print("{:>11}", s.name);
     fmt::print("{:>9}{:>9}  {}\n", "mean", fmt::format("/ {}", base.name), "its rounds");

@@ -14,8 +14,8 @@ enum class Axis : std::uint8_t { Rank, File, Diagonal, Antidiagonal };  // diago
 
 // A square and the up to seven others on a line through it, in ascending order: candidates 0 to 6.
 struct alignas(32) Line {
-  std::uint16_t moves[8]{};  // Move::bits() from the square to each candidate
-  Bitboard mask = 0;         // the candidates
+  std::uint16_t moves[8]{};    // Move::bits() from the square to each candidate
+  Bitboard mask = 0;           // the candidates
   std::uint64_t titboard = 0;  // where this line's part of TitboardTables begins
 };
 

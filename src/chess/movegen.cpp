@@ -24,27 +24,9 @@ bool has_fast_pext() {
 }
 #endif
 
-const MovegenTable& choose() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2") && has_fast_pext()) return kMovegenAvx2;
-#endif
-  return kMovegenBaseline;
-}
-
-const MovegenTable& table() {
-  static const MovegenTable& chosen = choose();
+const MovegenTable& best() {
+  static const MovegenTable& chosen = *available_movegens().front();
   return chosen;
-}
-
-const MovegenTable::Backend& backend_of(SliderBackend backend) {
-  switch (backend) {
-    case SliderBackend::Titboard:
-      return table().titboard;
-    case SliderBackend::Pext:
-      return table().pext;
-    default:
-      return table().magic;
-  }
 }
 
 std::uint64_t perft_by(const MovegenTable::Backend& backend, const Position& position, int depth,
@@ -56,8 +38,19 @@ std::uint64_t perft_by(const MovegenTable::Backend& backend, const Position& pos
 
 }  // namespace
 
+std::span<const MovegenTable* const> available_movegens() {
+#ifdef __x86_64__
+  static constexpr const MovegenTable* kAll[] = {&kMovegenAvx2, &kMovegenBaseline};
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && has_fast_pext();
+  return std::span(kAll).subspan(has_avx2 ? 0 : 1);
+#else
+  static constexpr const MovegenTable* kAll[] = {&kMovegenBaseline};
+  return kAll;
+#endif
+}
+
 void legal_moves(const Position& position, MoveList& out) {
-  table().best.legal_moves(position, out);
+  best().best.legal_moves(position, out);
 }
 
 MoveList legal_moves(const Position& position) {
@@ -81,23 +74,23 @@ std::string_view to_string(SliderBackend backend) {
   }
 }
 
-bool is_available(SliderBackend backend) { return backend_of(backend).legal_moves != nullptr; }
+bool is_available(SliderBackend backend) { return best()[backend].legal_moves != nullptr; }
 
 void legal_moves_with(SliderBackend backend, const Position& position, MoveList& out) {
   assert(is_available(backend));
-  backend_of(backend).legal_moves(position, out);
+  best()[backend].legal_moves(position, out);
 }
 
 std::uint64_t perft(const Position& position, int depth, Leaves leaves) {
-  return perft_by(table().best, position, depth, leaves);
+  return perft_by(best().best, position, depth, leaves);
 }
 
 std::uint64_t perft_with(SliderBackend backend, const Position& position, int depth,
                          Leaves leaves) {
   assert(is_available(backend));
-  return perft_by(backend_of(backend), position, depth, leaves);
+  return perft_by(best()[backend], position, depth, leaves);
 }
 
-std::string_view movegen_instruction_set() { return table().name; }
+std::string_view movegen_instruction_set() { return best().name; }
 
 }  // namespace tahl

@@ -539,7 +539,20 @@ std::uint64_t perft_made_of(const Position& p, int depth) {
 
 template <class Sliders>
 constexpr MovegenTable::Backend backend_of() {
-  return {legal_moves_of<Sliders>, perft_counted_of<Sliders, Sliders>, perft_made_of<Sliders>};
+  return {
+      legal_moves_of<Sliders>,
+      perft_counted_of<Sliders, Sliders>,
+      perft_made_of<Sliders>,
+      [](Square s, Bitboard own, Bitboard enemy) { return Sliders::bishop_moves(s, own, enemy); },
+      [](Square s, Bitboard own, Bitboard enemy) { return Sliders::rook_moves(s, own, enemy); },
+      [](Square s, Bitboard own, Bitboard enemy) { return Sliders::count_bishop(s, own, enemy); },
+      [](Square s, Bitboard own, Bitboard enemy) { return Sliders::count_rook(s, own, enemy); },
+      [](Square s, Bitboard own, Bitboard enemy, Move* out) {
+        return Sliders::write_bishop(s, own, enemy, out);
+      },
+      [](Square s, Bitboard own, Bitboard enemy, Move* out) {
+        return Sliders::write_rook(s, own, enemy, out);
+      }};
 }
 
 }  // namespace

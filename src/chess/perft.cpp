@@ -19,9 +19,9 @@ namespace {
 class CountTable {
  public:
   explicit CountTable(int megabytes)
-      : size_(megabytes == 0 ? 0
-                             : std::bit_floor((static_cast<std::size_t>(megabytes) << 20) /
-                                              sizeof(Entry))),
+      : size_(megabytes == 0
+                  ? 0
+                  : std::bit_floor((static_cast<std::size_t>(megabytes) << 20) / sizeof(Entry))),
         entries_(std::make_unique<Entry[]>(size_)) {}
 
   bool empty() const { return size_ == 0; }
@@ -136,9 +136,8 @@ PerftResult perft_tree(const Position& position, int depth, const PerftOptions& 
     for (std::size_t i = 0; i < std::min(wanted, work.size()); ++i) threads.emplace_back(run);
     std::unique_lock lock(mutex);
     while (progress.done < work.size() && !stop.stop_requested()) {
-      finished.wait_for(lock, std::chrono::milliseconds(100), [&] {
-        return progress.done == work.size() || stop.stop_requested();
-      });
+      finished.wait_for(lock, std::chrono::milliseconds(100),
+                        [&] { return progress.done == work.size() || stop.stop_requested(); });
       if (report) report(progress);
     }
   }

@@ -28,7 +28,8 @@ struct Titboard {
     const Line& line = kLineTables.line[from][static_cast<int>(axis)];
     const std::size_t own_set = line.titboard + _pext_u64(own, line.mask);
     const std::size_t enemy_set = line.titboard + _pext_u64(enemy, line.mask);
-    return static_cast<std::size_t>(kTitboardTables.own[own_set] & kTitboardTables.enemy[enemy_set]);
+    return static_cast<std::size_t>(kTitboardTables.own[own_set] &
+                                    kTitboardTables.enemy[enemy_set]);
   }
   TAHL_INLINE static Bitboard moves(Square from, Axis axis, Bitboard own, Bitboard enemy) {
     return _pdep_u64(along(from, axis, own, enemy),
@@ -50,8 +51,7 @@ struct Titboard {
                     along(from, Axis::Antidiagonal, own, enemy) << 8);
   }
   TAHL_INLINE static int count_rook(Square from, Bitboard own, Bitboard enemy) {
-    return popcount(along(from, Axis::Rank, own, enemy) |
-                    along(from, Axis::File, own, enemy) << 8);
+    return popcount(along(from, Axis::Rank, own, enemy) | along(from, Axis::File, own, enemy) << 8);
   }
   TAHL_INLINE static Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out) {
     out = write(from, Axis::Diagonal, own, enemy, out);

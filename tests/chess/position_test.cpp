@@ -2,30 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "chess/attacks.h"
 #include "chess/fen.h"
 #include "chess/movegen.h"
+#include "chess/notation.h"
+#include "chess/perft.h"
 
 namespace tahl {
 namespace {
-
-template <class Sliders>
-void expect_slow_walk_agrees() {
-  std::mt19937_64 random(1992);
-  for (int i = 0; i < 200'000; ++i) {
-    const auto s = static_cast<Square>(random() & 63);
-    const Bitboard own = random() & random(), enemy = random() & random() & ~own;
-    ASSERT_EQ(Sliders::bishop_moves(s, own, enemy), slow_bishop_attacks(s, own | enemy) & ~own);
-    ASSERT_EQ(Sliders::rook_moves(s, own, enemy), slow_rook_attacks(s, own | enemy) & ~own);
-  }
-}
-
-TEST(Sliders, MagicAgreesWithTheSlowWalk) { expect_slow_walk_agrees<Magic>(); }
-#ifdef __BMI2__
-TEST(Sliders, PextAgreesWithTheSlowWalk) { expect_slow_walk_agrees<Pext>(); }
-#endif
 
 // Every node of the tree: keys, membership and the slow definitions of check and capture agree.
 void expect_consistent(const Position& p, int depth) {
@@ -39,9 +23,12 @@ void expect_consistent(const Position& p, int depth) {
     ASSERT_EQ(p.gives_check(m), next.is_check());
     ASSERT_EQ(p.is_capture(m), popcount(next.occupied()) < popcount(p.occupied()));
     ASSERT_TRUE(is_legal(p, m));
+    ASSERT_EQ(parse_uci(p, to_uci(p, m, true), true), m);
+    ASSERT_EQ(parse_san(p, to_san(p, m)), m) << to_fen(p) << ' ' << to_san(p, m);
     if (depth > 1) expect_consistent(next, depth - 1);
   }
   ASSERT_EQ(has_legal_move(p), !moves.empty());
+  ASSERT_EQ(perft(p, 1), static_cast<std::uint64_t>(moves.size()));
 }
 
 TEST(Position, KeysAndQuestionsAgreeOnEveryNodeOfATree) {
@@ -64,7 +51,7 @@ TEST(Position, KeyHoldsEnPassantOnlyWhenTheCaptureIsLegal) {
   EXPECT_EQ(after.key(), same.key());
 }
 
-TEST(Position, IsNoLargerThanItClaims) { EXPECT_LE(sizeof(Position), 96u); }
+TEST(Position, IsOneCacheLine) { EXPECT_EQ(sizeof(Position), 64u); }
 
 }  // namespace
 }  // namespace tahl
