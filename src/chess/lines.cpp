@@ -20,10 +20,11 @@ LineTables::LineTables() {
       const auto [df, dr] = kStep[axis];
       Line& l = line[s][axis];
       l.mask = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
-      list_moves(s, l.mask, l.moves);
+      list_moves(s, l.mask, moves[s][axis]);
       const int below = popcount(l.mask & (bit(s) - 1));
       l.titboard = static_cast<std::uint64_t>(TitboardTables::offset(popcount(l.mask), below));
     }
+    squares[s] = s;
     list_moves(s, knight_steps(s), knight[s]);
     list_moves(s, king_steps(s), king[s]);
   }

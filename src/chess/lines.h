@@ -13,25 +13,28 @@ namespace tahl {
 enum class Axis : std::uint8_t { Rank, File, Diagonal, Antidiagonal };  // diagonal: as a1-h8
 
 // A square and the up to seven others on a line through it, in ascending order: candidates 0 to 6.
-struct alignas(32) Line {
-  std::uint16_t moves[8]{};    // Move::bits() from the square to each candidate
+struct Line {
   Bitboard mask = 0;           // the candidates
   std::uint64_t titboard = 0;  // where this line's part of TitboardTables begins
 };
 
 struct LineTables {
-  Line line[64][4];                           // [square][axis]
-  alignas(16) std::uint16_t knight[64][8]{};  // Move::bits() of a knight's moves, ascending
-  alignas(16) std::uint16_t king[64][8]{};
+  Line line[64][4];                             // [square][axis]
+  alignas(64) std::uint16_t moves[64][4][8]{};  // Move::bits() to each candidate
+  alignas(64) std::uint16_t knight[64][8]{};    // and of a knight's moves, ascending
+  alignas(64) std::uint16_t king[64][8]{};
   // [set of candidates]: the shuffle that brings the moves of a set to the front.
-  alignas(16) std::uint8_t compress[256][16]{};
+  alignas(64) std::uint8_t compress[256][16]{};
+  alignas(64) std::uint8_t squares[64]{};  // 0 to 63
   LineTables();
 };
 extern const LineTables kLineTables;
 
+// Writers may scribble on so many moves after the end that they return.
+inline constexpr int kWriterSlack = 16;
+
 #ifdef __BMI2__
-// Writes the moves of the candidates in `set`, which may scribble on the eight after `out`, and
-// returns the end of what counts.
+// The moves of the candidates in `set`.
 TAHL_INLINE Move* write_set(const std::uint16_t (&moves)[8], std::size_t set, Move* out) {
   const __m128i all = _mm_load_si128(reinterpret_cast<const __m128i*>(moves));
   const __m128i order = _mm_load_si128(reinterpret_cast<const __m128i*>(kLineTables.compress[set]));
@@ -40,8 +43,25 @@ TAHL_INLINE Move* write_set(const std::uint16_t (&moves)[8], std::size_t set, Mo
 }
 
 TAHL_INLINE Move* write_on_line(Square from, Axis axis, Bitboard targets, Move* out) {
-  const Line& line = kLineTables.line[from][static_cast<int>(axis)];
-  return write_set(line.moves, _pext_u64(targets, line.mask), out);
+  const int a = static_cast<int>(axis);
+  return write_set(kLineTables.moves[from][a], _pext_u64(targets, kLineTables.line[from][a].mask),
+                   out);
+}
+#endif
+
+#ifdef __AVX512VBMI2__
+// The numbers of up to sixteen squares, in ascending order.
+TAHL_INLINE __m128i square_numbers(Bitboard squares) {
+  const __m512i all = _mm512_load_si512(kLineTables.squares);
+  return _mm512_castsi512_si128(_mm512_maskz_compress_epi8(squares, all));
+}
+
+// Up to sixteen moves of one man.
+TAHL_INLINE Move* write_compressed(Square from, Bitboard targets, Move* out) {
+  const __m256i moves = _mm256_or_si256(_mm256_cvtepu8_epi16(square_numbers(targets)),
+                                        _mm256_set1_epi16(static_cast<short>(from << 8)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), moves);
+  return out + popcount(targets);
 }
 #endif
 

@@ -22,6 +22,13 @@ bool has_fast_pext() {
   const unsigned family = (eax >> 8 & 15) + (eax >> 20 & 255);
   return family >= 0x19;
 }
+bool has_avx2() { return __builtin_cpu_supports("avx2") && has_fast_pext(); }
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2") &&
+         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
+}
 #endif
 
 const MovegenTable& best() {
@@ -40,9 +47,9 @@ std::uint64_t perft_by(const MovegenTable::Backend& backend, const Position& pos
 
 std::span<const MovegenTable* const> available_movegens() {
 #ifdef __x86_64__
-  static constexpr const MovegenTable* kAll[] = {&kMovegenAvx2, &kMovegenBaseline};
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && has_fast_pext();
-  return std::span(kAll).subspan(has_avx2 ? 0 : 1);
+  static constexpr const MovegenTable* kAll[] = {&kMovegenAvx512, &kMovegenAvx2, &kMovegenBaseline};
+  static const std::size_t first = has_avx512() ? 0 : has_avx2() ? 1 : 2;
+  return std::span(kAll).subspan(first);
 #else
   static constexpr const MovegenTable* kAll[] = {&kMovegenBaseline};
   return kAll;

@@ -57,75 +57,67 @@ TAHL_INLINE Bitboard short_checkers(const Men<Us>& men) {
 
 #ifdef __AVX2__
 
-// All of it from the rays in eight directions, without a branch.
+// All of it from the rays in eight directions, without a branch but for positions with a check or a
+// pin.
 template <Color Us>
-struct Rays {
-  Fill<true> up;
-  Fill<false> down;
-  Lanes own;      // our men, in every lane
-  Lanes sliders;  // ours, each on the axes along which it moves
-  Lanes pins;     // pinned men by the axis they are pinned on
-  Lanes pinned;   // all of them in every lane; not set if quiet
-  int is_quiet;   // no check and no pin
+class Rays {
+ public:
   Limits limits;
+  bool is_quiet;  // no check and no pin; limits has then only `attacked` to say
 
-  TAHL_INLINE explicit Rays(const Position& p, const Men<Us>& men)
-      : up(occupied_of(p)), down(occupied_of(p)) {
-    const Lanes bit0 = all_lanes(p.planes()[0]), bit2 = all_lanes(p.planes()[2]);
-    const Lanes black = all_lanes(p.planes()[3]);
-    const Lanes occupied = occupied_of(p);
-    const Lanes white = _mm256_andnot_si256(black, occupied);
-    own = Us == Color::White ? white : black;
+  TAHL_INLINE Rays(const Position& p, const Men<Us>& men) : fill_(occupied_of(p)) {
+    const Lanes bit0 = all_lanes(p.planes()[0]), bit1 = all_lanes(p.planes()[1]);
+    const Lanes bit2 = all_lanes(p.planes()[2]), black = all_lanes(p.planes()[3]);
+    const Lanes white = and_not(occupied_of(p), black);
+    own_ = Us == Color::White ? white : black;
     const Lanes enemy = Us == Color::White ? black : white;
-    const Lanes king = _mm256_and_si256(_mm256_and_si256(bit0, bit2), own);
-    const Lanes planes = _mm256_load_si256(reinterpret_cast<const Lanes*>(p.planes()));
-    const Lanes all_sliders =  // planes 2 and 1: straight ones move on the first two axes
-        _mm256_andnot_si256(bit0, _mm256_permute4x64_epi64(planes, _MM_SHUFFLE(1, 1, 2, 2)));
-    sliders = _mm256_and_si256(all_sliders, own);
-    const Lanes theirs = _mm256_and_si256(all_sliders, enemy);
+    const Lanes king = bit0 & bit2 & own_;
+    const Lanes sliders = and_not(sliders_by_axis(p.planes()), bit0);
+    sliders_ = sliders & own_;
 
-    const Lanes their_up = up.rays(theirs), their_down = down.rays(theirs);
-    const Lanes king_up = up.rays(king), king_down = down.rays(king);
-    const Lanes on_king_up = _mm256_and_si256(their_up, king);
-    const Lanes on_king_down = _mm256_and_si256(their_down, king);
-
+    const Rays8 theirs = fill_.rays(sliders & enemy), kings = fill_.rays(king);
     // Where a ray of theirs meets the king's ray from the other end: the man between them, who is
     // pinned if he is ours; or, if there is none, all squares between.
-    const Lanes meet = _mm256_or_si256(_mm256_and_si256(king_up, their_down),
-                                       _mm256_and_si256(king_down, their_up));
-    pins = _mm256_and_si256(meet, own);
+    pins_ = meeting(kings, theirs) & own_;
+    const Rays8 on_king = theirs & king;
     const Bitboard short_checks = short_checkers(men);
-    const Lanes on_king = _mm256_or_si256(on_king_up, on_king_down);
-    const Lanes trouble = _mm256_or_si256(pins, on_king);
     limits = {0, short_checks, ~Bitboard{0}, 0};
-    is_quiet = _mm256_testz_si256(trouble, trouble) & static_cast<int>(short_checks == 0);
+    is_quiet = is_empty(pins_ | any(on_king)) & (short_checks == 0);
     if (!is_quiet) [[unlikely]] {
       // A ray that comes down to the king is a check along the king's own ray up.
-      const Lanes checks =
-          _mm256_or_si256(_mm256_and_si256(_mm256_cmpeq_epi64(on_king_down, king), king_up),
-                          _mm256_and_si256(_mm256_cmpeq_epi64(on_king_up, king), king_down));
-      const Bitboard check_rays = union_of(checks);
+      const Bitboard check_rays = union_of(where_opposite(on_king, kings));
       limits.checkers |= check_rays & men.enemy;
       if (limits.checkers != 0) limits.evasion = check_rays | short_checks;
-      pinned = union_in_all(pins);
-      limits.pinned = static_cast<Bitboard>(_mm_cvtsi128_si64(_mm256_castsi256_si128(pinned)));
+      limits.pinned = union_of(pins_);
     }
-
     // Attacks, one step on behind our king too.
-    const Lanes far = _mm256_or_si256(_mm256_or_si256(their_up, Fill<true>::step(on_king_up)),
-                                      _mm256_or_si256(their_down, Fill<false>::step(on_king_down)));
-    const Lanes bit1 = all_lanes(p.planes()[1]);
-    const Lanes their_knights = _mm256_and_si256(_mm256_and_si256(bit0, bit1), enemy);
-    const Lanes near =
-        _mm256_or_si256(knight_rays<true>(their_knights), knight_rays<false>(their_knights));
-    limits.attacked = union_of(_mm256_or_si256(far, near)) | pawns_attack(~Us, men.their_pawns) |
-                      king_attacks(men.their_king);
+    const Rays8 far = theirs | step(on_king) | knight_steps8(bit0 & bit1 & enemy);
+    limits.attacked =
+        union_of(any(far)) | pawns_attack(~Us, men.their_pawns) | king_attacks(men.their_king);
   }
 
-  TAHL_INLINE static Lanes occupied_of(const Position& p) {
-    return _mm256_or_si256(_mm256_or_si256(all_lanes(p.planes()[0]), all_lanes(p.planes()[1])),
-                           all_lanes(p.planes()[2]));
+  // The moves of bishops, rooks and queens. In one direction no two of them reach the same square,
+  // so the sizes of eight sets of rays are their number.
+  TAHL_INLINE int count_quiet_sliders() const {
+    return population(and_not(fill_.rays(sliders_), own_));
   }
+  TAHL_INLINE int count_sliders() const {
+    // A pinned man keeps to his axis, and never answers a check.
+    const Lanes kept = limits.checkers != 0 ? all_lanes(0) : pins_;
+    const Lanes held = and_not(all_lanes(limits.pinned), kept);
+    return population(and_not(fill_.rays(and_not(sliders_, held)), own_) &
+                      all_lanes(limits.evasion));
+  }
+
+ private:
+  TAHL_INLINE static Lanes occupied_of(const Position& p) {
+    return all_lanes(p.planes()[0]) | all_lanes(p.planes()[1]) | all_lanes(p.planes()[2]);
+  }
+
+  Fill fill_;
+  Lanes own_;      // our men, in every lane
+  Lanes sliders_;  // ours, each on the axes along which it moves
+  Lanes pins_;     // pinned men, each on the axis of its pin
 };
 
 template <Color Us>
@@ -256,13 +248,37 @@ TAHL_INLINE Move* write_targets(Square from, Bitboard to, Move* out) {
   return out;
 }
 
+TAHL_INLINE Move* write_knight(Square from, Bitboard target, Move* out) {
+#ifdef __BMI2__
+  return write_set(kLineTables.knight[from], _pext_u64(target, knight_attacks(from)), out);
+#else
+  return write_targets(from, knight_attacks(from) & target, out);
+#endif
+}
+
+TAHL_INLINE Move* write_king(Square from, Bitboard target, Move* out) {
+#ifdef __BMI2__
+  return write_set(kLineTables.king[from], _pext_u64(target, king_attacks(from)), out);
+#else
+  return write_targets(from, king_attacks(from) & target, out);
+#endif
+}
+
+// Up to eight moves, each from the square kStep before its target.
 template <int kStep>
 TAHL_INLINE Move* write_pawns(Bitboard to, Move* out) {
+#ifdef __AVX512VBMI2__
+  const __m128i squares = square_numbers(to);
+  const __m128i from = _mm_sub_epi8(squares, _mm_set1_epi8(kStep));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(squares, from));
+  return out + popcount(to);
+#else
   while (to) {
     const Square s = pop_square(to);
     *out++ = Move(static_cast<Square>(s - kStep), s);
   }
   return out;
+#endif
 }
 
 template <int kStep>
@@ -295,7 +311,7 @@ TAHL_INLINE Spans write_moves(const Position& p, Move* out) {
   const Men<Us> men(p);
   const Limits limits = find_limits(p, men);
   Spans spans;
-  out = write_targets(men.king, king_attacks(men.king) & ~men.own & ~limits.attacked, out);
+  out = write_king(men.king, ~men.own & ~limits.attacked, out);
   spans.king = out;
   if (more_than_one(limits.checkers)) return {out, out, out, out, out, out, out};
 
@@ -326,11 +342,7 @@ TAHL_INLINE Spans write_moves(const Position& p, Move* out) {
   const Bitboard target = limits.evasion & ~men.own;
   for (Bitboard b = men.knights & ~limits.pinned; b;) {
     const Square from = pop_square(b);
-#ifdef __BMI2__
-    out = write_set(kLineTables.knight[from], _pext_u64(target, knight_attacks(from)), out);
-#else
-    out = write_targets(from, knight_attacks(from) & target, out);
-#endif
+    out = write_knight(from, target, out);
   }
   spans.knights = out;
   if (limits.checkers == 0) [[likely]] {
@@ -422,29 +434,21 @@ template <Color Us>
 TAHL_INLINE int count_setwise(const Position& p) {
   const Men<Us> men(p);
   const Rays<Us> rays(p, men);
-  const Limits& limits = rays.limits;
-  int n = count_king(men, limits);
-  Lanes movable = rays.sliders, target;
-  Bitboard knights = men.knights, knight_target = ~men.own;
+  int n = count_king(men, rays.limits);
+  Bitboard knights = men.knights, target = ~men.own;
   if (rays.is_quiet) [[likely]] {
     constexpr Limits kNone{0, 0, ~Bitboard{0}, 0};
-    n += count_pawns(p, men, kNone);
-    if ((p.castling_men() & bit(men.king)) != 0) castlings(p, men, limits, [&](Square) { ++n; });
-    target = _mm256_andnot_si256(rays.own, all_lanes(~Bitboard{0}));
+    n += count_pawns(p, men, kNone) + rays.count_quiet_sliders();
+    castlings(p, men, rays.limits, [&](Square) { ++n; });
   } else {
+    const Limits& limits = rays.limits;
     if (more_than_one(limits.checkers)) return n;
-    n += count_pawns(p, men, limits);
-    // A pinned man keeps to his axis, and never answers a check.
-    const Lanes kept = limits.checkers != 0 ? _mm256_setzero_si256() : rays.pins;
+    n += count_pawns(p, men, limits) + rays.count_sliders();
     if (limits.checkers == 0) castlings(p, men, limits, [&](Square) { ++n; });
-    movable = _mm256_andnot_si256(_mm256_andnot_si256(kept, rays.pinned), movable);
-    target = _mm256_andnot_si256(rays.own, all_lanes(limits.evasion));
     knights &= ~limits.pinned;
-    knight_target &= limits.evasion;
+    target &= limits.evasion;
   }
-  n += population(_mm256_and_si256(rays.up.rays(movable), target));
-  n += population(_mm256_and_si256(rays.down.rays(movable), target));
-  for (; knights;) n += popcount(knight_attacks(pop_square(knights)) & knight_target);
+  for (; knights;) n += popcount(knight_attacks(pop_square(knights)) & target);
   return n;
 }
 #endif
@@ -553,6 +557,16 @@ constexpr MovegenTable::Backend backend_of() {
       [](Square s, Bitboard own, Bitboard enemy, Move* out) {
         return Sliders::write_rook(s, own, enemy, out);
       }};
+}
+
+// Lists and leaves made through one back end, leaves counted through another.
+template <class CountSliders, class ListSliders>
+constexpr MovegenTable::Backend best_of() {
+  MovegenTable::Backend best;
+  best.legal_moves = legal_moves_of<ListSliders>;
+  best.perft_counted = perft_counted_of<CountSliders, ListSliders>;
+  best.perft_made = perft_made_of<ListSliders>;
+  return best;
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ struct MovegenTable {
 extern const MovegenTable kMovegenBaseline;
 #ifdef __x86_64__
 extern const MovegenTable kMovegenAvx2;  // AVX2 and BMI2
+extern const MovegenTable
+    kMovegenAvx512;  // and what Ice Lake and Zen 4 brought: VBMI2, BITALG, VPOPCNTDQ
 #endif
 
 // Those that this processor can run, the best one first.

@@ -48,7 +48,9 @@ struct AttackLookupSliders {
  private:
   TAHL_INLINE static Move* write(Square from, [[maybe_unused]] Axis a, [[maybe_unused]] Axis b,
                                  Bitboard targets, Move* out) {
-#if defined(__BMI2__) && !defined(TAHL_BITLOOP)
+#ifdef __AVX512VBMI2__
+    return write_compressed(from, targets, out);
+#elif defined(__BMI2__)
     out = write_on_line(from, a, targets, out);
     return write_on_line(from, b, targets, out);
 #else

@@ -36,4 +36,24 @@ TitboardTables::TitboardTables() {
 
 const TitboardTables kTitboardTables;
 
+RayTables::RayTables() {
+  constexpr int kStep[2][4][2] = {{{1, 1}, {-1, 1}, {1, -1}, {-1, -1}},  // file, rank
+                                  {{1, 0}, {-1, 0}, {0, 1}, {0, -1}}};
+  for (int kind = 0; kind < 2; ++kind) {
+    for (Square s = 0; s < 64; ++s) {
+      for (int place = 0; place < 32; ++place) {
+        const auto [df, dr] = kStep[kind][place / 8];
+        const int distance = place % 8 + 1;
+        const int f = file_of(s) + df * distance, r = rank_of(s) + dr * distance;
+        const bool exists = distance < 8 && f >= 0 && f < 8 && r >= 0 && r < 8;
+        const Square to = exists ? make_square(f, r) : s;
+        squares[kind][s][place] = to;
+        moves[kind][s][place] = Move(s, to).bits();
+      }
+    }
+  }
+}
+
+const RayTables kRayTables;
+
 }  // namespace tahl

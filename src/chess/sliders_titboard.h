@@ -21,7 +21,64 @@ struct TitboardTables {
 };
 extern const TitboardTables kTitboardTables;
 
-#ifdef __BMI2__
+// The same in ray space, for processors that can gather any 32 bits of a board (AVX-512 BITALG):
+// a byte a ray, the nearest square in bit 0. Places beyond the board, and bit 7 of each ray, stand
+// for the slider's own square, so that every ray ends at an own man.
+struct RayTables {
+  alignas(64) std::uint8_t squares[2][64][32]{};  // [bishop, rook][square][place]
+  alignas(64) std::uint16_t moves[2][64][32]{};   // Move::bits() to each place
+  RayTables();
+};
+extern const RayTables kRayTables;
+
+#if defined(__AVX512BITALG__) && defined(__AVX512VBMI2__)
+struct Titboard {
+  // Places of ray space: the slider reaches what comes before the first own man and up to the first
+  // enemy. So shift enemies a place outwards, and take the places below the lowest man of a byte.
+  TAHL_INLINE static std::uint32_t reach(int kind, Square from, Bitboard own, Bitboard enemy) {
+    const __m256i places =
+        _mm256_load_si256(reinterpret_cast<const __m256i*>(kRayTables.squares[kind][from]));
+    const auto gather = [&](Bitboard b) {
+      return static_cast<std::uint32_t>(
+          _mm256_bitshuffle_epi64_mask(_mm256_set1_epi64x(static_cast<long long>(b)), places));
+    };
+    const std::uint32_t stops = gather(own) | gather(enemy) << 1;
+    return (stops - 0x01010101u) & ~stops;
+  }
+  TAHL_INLINE static Move* write(int kind, Square from, Bitboard own, Bitboard enemy, Move* out) {
+    const std::uint32_t places = reach(kind, from, own, enemy);
+    const __m512i moves = _mm512_load_si512(kRayTables.moves[kind][from]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                        _mm512_castsi512_si256(_mm512_maskz_compress_epi16(places, moves)));
+    return out + popcount(places);
+  }
+  TAHL_INLINE static Bitboard moves(int kind, Square from, Bitboard own, Bitboard enemy) {
+    Bitboard result = 0;
+    for (std::uint32_t b = reach(kind, from, own, enemy); b != 0; b &= b - 1)
+      result |= bit(kRayTables.squares[kind][from][std::countr_zero(b)]);
+    return result;
+  }
+
+  TAHL_INLINE static Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy) {
+    return moves(0, from, own, enemy);
+  }
+  TAHL_INLINE static Bitboard rook_moves(Square from, Bitboard own, Bitboard enemy) {
+    return moves(1, from, own, enemy);
+  }
+  TAHL_INLINE static int count_bishop(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(reach(0, from, own, enemy));
+  }
+  TAHL_INLINE static int count_rook(Square from, Bitboard own, Bitboard enemy) {
+    return popcount(reach(1, from, own, enemy));
+  }
+  TAHL_INLINE static Move* write_bishop(Square from, Bitboard own, Bitboard enemy, Move* out) {
+    return write(0, from, own, enemy, out);
+  }
+  TAHL_INLINE static Move* write_rook(Square from, Bitboard own, Bitboard enemy, Move* out) {
+    return write(1, from, own, enemy, out);
+  }
+};
+#elif defined(__BMI2__)
 struct Titboard {
   // Bits over the line's candidates.
   TAHL_INLINE static std::size_t along(Square from, Axis axis, Bitboard own, Bitboard enemy) {
@@ -36,8 +93,8 @@ struct Titboard {
                      kLineTables.line[from][static_cast<int>(axis)].mask);
   }
   TAHL_INLINE static Move* write(Square from, Axis axis, Bitboard own, Bitboard enemy, Move* out) {
-    return write_set(kLineTables.line[from][static_cast<int>(axis)].moves,
-                     along(from, axis, own, enemy), out);
+    return write_set(kLineTables.moves[from][static_cast<int>(axis)], along(from, axis, own, enemy),
+                     out);
   }
 
   TAHL_INLINE static Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy) {

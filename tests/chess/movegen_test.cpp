@@ -62,7 +62,8 @@ TEST_P(MovegenTest, SlidersAgreeWithTheSlowWalkOnTwoMillionBoards) {
   for (int i = 0; i < 2'000'000; ++i) {
     const auto s = static_cast<Square>(random() & 63);
     const Bitboard men = random() & random() & ~bit(s);  // a quarter of the squares, or an eighth
-    const Bitboard own = men & random(), enemy = men & ~own & (i % 2 ? ~Bitboard{0} : random());
+    const Bitboard own = (men & random()) | bit(s);
+    const Bitboard enemy = men & ~own & (i % 2 ? ~Bitboard{0} : random());
     check(s, own, enemy, slow_bishop_attacks(s, own | enemy) & ~own, backend.bishop_moves,
           backend.count_bishop, backend.write_bishop);
     check(s, own, enemy, slow_rook_attacks(s, own | enemy) & ~own, backend.rook_moves,
@@ -210,8 +211,9 @@ void PrintTo(const Subject& subject, std::ostream* out) {
 
 INSTANTIATE_TEST_SUITE_P(BackEnds, MovegenTest, testing::ValuesIn(subjects()),
                          [](const auto& instance) {
-                           return std::string(instance.param.movegen->name) + "_" +
-                                  std::string(to_string(instance.param.sliders));
+                           std::string name = instance.param.movegen->name;
+                           std::erase(name, '-');
+                           return name + "_" + std::string(to_string(instance.param.sliders));
                          });
 
 TEST(Movegen, TheDefaultCountsWhatItLists) {
