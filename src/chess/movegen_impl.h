@@ -55,6 +55,34 @@ TAHL_INLINE Bitboard short_checkers(const Men<Us>& men) {
          (knight_attacks(men.king) & men.their_knights);
 }
 
+// Slider by slider: the cheaper way where there are few.
+template <Color Us>
+TAHL_INLINE Limits find_limits_by_lookup(const Men<Us>& men) {
+  Limits limits{pawns_attack(~Us, men.their_pawns) | king_attacks(men.their_king),
+                short_checkers(men), ~Bitboard{0}, 0};
+  const Bitboard without_king = men.occupied ^ bit(men.king);
+  for (Bitboard b = men.their_knights; b;) limits.attacked |= knight_attacks(pop_square(b));
+  for (Bitboard b = men.their_diagonal; b;)
+    limits.attacked |= bishop_attacks(pop_square(b), without_king);
+  for (Bitboard b = men.their_straight; b;)
+    limits.attacked |= rook_attacks(pop_square(b), without_king);
+  // Enemy sliders that would see the king if our own men were not there: checkers, or pinners.
+  Bitboard snipers = (bishop_attacks(men.king, men.enemy) & men.their_diagonal) |
+                     (rook_attacks(men.king, men.enemy) & men.their_straight);
+  while (snipers) {
+    const Square sniper = pop_square(snipers);
+    const Bitboard ours = between(men.king, sniper) & men.own;
+    if (ours == 0) {
+      limits.checkers |= bit(sniper);
+    } else if (!more_than_one(ours)) {
+      limits.pinned |= ours;
+    }
+  }
+  if (limits.checkers != 0)
+    limits.evasion = between(men.king, first_square(limits.checkers)) | limits.checkers;
+  return limits;
+}
+
 #ifdef __AVX2__
 
 // All of it from the rays in eight directions, without a branch but for positions with a check or a
@@ -66,8 +94,8 @@ class Rays {
   bool is_quiet;  // no check and no pin; limits has then only `attacked` to say
 
   TAHL_INLINE Rays(const Position& p, const Men<Us>& men) : fill_(occupied_of(p)) {
-    const Lanes bit0 = all_lanes(p.planes()[0]), bit1 = all_lanes(p.planes()[1]);
-    const Lanes bit2 = all_lanes(p.planes()[2]), black = all_lanes(p.planes()[3]);
+    const Lanes bit0 = all_lanes_at(p.planes()[0]), bit1 = all_lanes_at(p.planes()[1]);
+    const Lanes bit2 = all_lanes_at(p.planes()[2]), black = all_lanes_at(p.planes()[3]);
     const Lanes white = and_not(occupied_of(p), black);
     own_ = Us == Color::White ? white : black;
     const Lanes enemy = Us == Color::White ? black : white;
@@ -111,7 +139,7 @@ class Rays {
 
  private:
   TAHL_INLINE static Lanes occupied_of(const Position& p) {
-    return all_lanes(p.planes()[0]) | all_lanes(p.planes()[1]) | all_lanes(p.planes()[2]);
+    return all_lanes_at(p.planes()[0]) | all_lanes_at(p.planes()[1]) | all_lanes_at(p.planes()[2]);
   }
 
   Fill fill_;
@@ -120,41 +148,16 @@ class Rays {
   Lanes pins_;     // pinned men, each on the axis of its pin
 };
 
-template <Color Us>
-TAHL_INLINE Limits find_limits(const Position& p, const Men<Us>& men) {
-  return Rays<Us>(p, men).limits;
-}
-
-#else
-
-template <Color Us>
-TAHL_INLINE Limits find_limits(const Position&, const Men<Us>& men) {
-  Limits limits{pawns_attack(~Us, men.their_pawns) | king_attacks(men.their_king),
-                short_checkers(men), ~Bitboard{0}, 0};
-  const Bitboard without_king = men.occupied ^ bit(men.king);
-  for (Bitboard b = men.their_knights; b;) limits.attacked |= knight_attacks(pop_square(b));
-  for (Bitboard b = men.their_diagonal; b;)
-    limits.attacked |= bishop_attacks(pop_square(b), without_king);
-  for (Bitboard b = men.their_straight; b;)
-    limits.attacked |= rook_attacks(pop_square(b), without_king);
-  // Enemy sliders that would see the king if our own men were not there: checkers, or pinners.
-  Bitboard snipers = (bishop_attacks(men.king, men.enemy) & men.their_diagonal) |
-                     (rook_attacks(men.king, men.enemy) & men.their_straight);
-  while (snipers) {
-    const Square sniper = pop_square(snipers);
-    const Bitboard ours = between(men.king, sniper) & men.own;
-    if (ours == 0) {
-      limits.checkers |= bit(sniper);
-    } else if (!more_than_one(ours)) {
-      limits.pinned |= ours;
-    }
-  }
-  if (limits.checkers != 0)
-    limits.evasion = between(men.king, first_square(limits.checkers)) | limits.checkers;
-  return limits;
-}
-
 #endif
+
+template <Color Us>
+TAHL_INLINE Limits find_limits([[maybe_unused]] const Position& p, const Men<Us>& men) {
+#ifdef __AVX2__
+  return Rays<Us>(p, men).limits;
+#else
+  return find_limits_by_lookup(men);
+#endif
+}
 
 // Pawn moves as sets of target squares, by what they came from.
 struct PawnMoves {
@@ -395,9 +398,7 @@ TAHL_INLINE int count_king(const Men<Us>& men, const Limits& limits) {
 
 // Slider by slider, through a back end.
 template <Color Us, class Sliders>
-TAHL_INLINE int count_moves(const Position& p) {
-  const Men<Us> men(p);
-  const Limits limits = find_limits(p, men);
+TAHL_INLINE int count_moves(const Position& p, const Men<Us>& men, const Limits& limits) {
   int n = count_king(men, limits);
   if (more_than_one(limits.checkers)) return n;
   n += count_pawns(p, men, limits);
@@ -431,8 +432,7 @@ TAHL_INLINE int count_moves(const Position& p) {
 // All sliders at once: in one direction no two of them reach the same square, so the sizes of eight
 // sets of rays are the number of moves.
 template <Color Us>
-TAHL_INLINE int count_setwise(const Position& p) {
-  const Men<Us> men(p);
+TAHL_INLINE int count_setwise(const Position& p, const Men<Us>& men) {
   const Rays<Us> rays(p, men);
   int n = count_king(men, rays.limits);
   Bitboard knights = men.knights, target = ~men.own;
@@ -457,6 +457,9 @@ TAHL_INLINE int count_setwise(const Position& p) {
 
 // Stands for a back end where moves are counted without one.
 struct NoSliders {};
+// Up to so many bishops, rooks and queens of both sides, look-ups one by one are cheaper than
+// fills: best of {0, 3, 5, 7, 9, 12} on the six standard positions, docs/lab.md.
+[[maybe_unused]] constexpr int kFewSliders = 5;
 
 // Calls visit(position after it) for every legal move.
 template <Color Us, class Sliders, bool kKeyed, class Visit>
@@ -486,20 +489,32 @@ TAHL_INLINE void for_each_child(const Position& p, Visit visit) {
   visit_until.template operator()<Known::Slider>(spans.sliders);
 }
 
+// Out of line, so that the loop over a node's children stays small.
+template <Color Us, class Sliders>
+[[gnu::noinline]] std::uint64_t count_leaves(const Position& p) {
+  const Men<Us> men(p);
+#ifdef __AVX2__
+  if constexpr (std::is_same_v<Sliders, NoSliders>) {
+    if (popcount(p.diagonal_sliders() | p.straight_sliders()) <= kFewSliders)
+      return static_cast<std::uint64_t>(count_moves<Us, Pext>(p, men, find_limits_by_lookup(men)));
+    return static_cast<std::uint64_t>(count_setwise<Us>(p, men));
+  } else
+#endif
+    return static_cast<std::uint64_t>(count_moves<Us, Sliders>(p, men, find_limits(p, men)));
+}
+
 template <Color Us, class Sliders, class ListSliders>
 std::uint64_t perft_counted(const Position& p, int depth) {
-  if (depth == 1) {
-#ifdef __AVX2__
-    if constexpr (std::is_same_v<Sliders, NoSliders>)
-      return static_cast<std::uint64_t>(count_setwise<Us>(p));
-    else
-#endif
-      return static_cast<std::uint64_t>(count_moves<Us, Sliders>(p));
-  }
+  if (depth == 1) return count_leaves<Us, Sliders>(p);
   std::uint64_t nodes = 0;
-  for_each_child<Us, ListSliders, /*kKeyed=*/false>(p, [&](const Position& next) {
-    nodes += perft_counted<~Us, Sliders, ListSliders>(next, depth - 1);
-  });
+  if (depth == 2) {
+    for_each_child<Us, ListSliders, /*kKeyed=*/false>(
+        p, [&](const Position& next) { nodes += count_leaves<~Us, Sliders>(next); });
+  } else {
+    for_each_child<Us, ListSliders, /*kKeyed=*/false>(p, [&](const Position& next) {
+      nodes += perft_counted<~Us, Sliders, ListSliders>(next, depth - 1);
+    });
+  }
   return nodes;
 }
 
