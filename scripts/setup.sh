@@ -93,13 +93,16 @@ install_missing() {
   clear_progress
 }
 
-# The instruction set: x86-64-v3 (which brings PEXT) where the processor has it: these three never come without the rest.
+# The instruction set: x86-64-v3 (which brings PEXT) where the processor has it (these three never come without the rest),
+# but for AMD's before Zen 3 (family 25), whose PEXT is slow.
 has_x86_64_v3() {
   local flags flag
   flags=" $(grep -m1 '^flags' /proc/cpuinfo 2>/dev/null || true) "
   for flag in avx2 bmi2 fma; do
     [[ "$flags" == *" $flag "* ]] || return 1
   done
+  ! awk -F ': *' '/^vendor_id/ { vendor = $2 } /^cpu family/ { family = $2; exit }
+                  END { exit !(vendor ~ /^(AuthenticAMD|HygonGenuine)$/ && family < 25) }' /proc/cpuinfo
 }
 
 # As many compilers as there are cores, and no more than memory allows: the largest files take 1.5 GB.

@@ -3,6 +3,6 @@
 namespace tahl {
 
 constinit const MovegenTable kMovegenAvx2 = {"AVX2", backend_of<Titboard>(), backend_of<Pext>(),
-                                             backend_of<Magic>(), best_of<NoSliders, Titboard>()};
+                                             backend_of<Magic>(), best_backend()};
 
 }  // namespace tahl

@@ -2,8 +2,7 @@
 
 namespace tahl {
 
-constinit const MovegenTable kMovegenAvx512 = {"AVX-512", backend_of<Titboard>(),
-                                               backend_of<Pext>(), backend_of<Magic>(),
-                                               best_of<NoSliders, Titboard>()};
+constinit const MovegenTable kMovegenAvx512 = {
+    "AVX-512", backend_of<Titboard>(), backend_of<Pext>(), backend_of<Magic>(), best_backend()};
 
 }  // namespace tahl

@@ -503,16 +503,16 @@ template <Color Us, class Sliders>
     return static_cast<std::uint64_t>(count_moves<Us, Sliders>(p, men, find_limits(p, men)));
 }
 
-template <Color Us, class Sliders, class ListSliders>
+template <Color Us, class Sliders, class Lists>
 std::uint64_t perft_counted(const Position& p, int depth) {
   if (depth == 1) return count_leaves<Us, Sliders>(p);
   std::uint64_t nodes = 0;
   if (depth == 2) {
-    for_each_child<Us, ListSliders, /*kKeyed=*/false>(
+    for_each_child<Us, Lists, /*kKeyed=*/false>(
         p, [&](const Position& next) { nodes += count_leaves<~Us, Sliders>(next); });
   } else {
-    for_each_child<Us, ListSliders, /*kKeyed=*/false>(p, [&](const Position& next) {
-      nodes += perft_counted<~Us, Sliders, ListSliders>(next, depth - 1);
+    for_each_child<Us, Lists, /*kKeyed=*/false>(p, [&](const Position& next) {
+      nodes += perft_counted<~Us, Sliders, Lists>(next, depth - 1);
     });
   }
   return nodes;
@@ -543,11 +543,10 @@ void legal_moves_of(const Position& p, MoveList& out) {
   out.set_end(spans.sliders);
 }
 
-template <class Sliders, class ListSliders>
+template <class Sliders, class Lists>
 std::uint64_t perft_counted_of(const Position& p, int depth) {
-  return p.side_to_move() == Color::White
-             ? perft_counted<Color::White, Sliders, ListSliders>(p, depth)
-             : perft_counted<Color::Black, Sliders, ListSliders>(p, depth);
+  return p.side_to_move() == Color::White ? perft_counted<Color::White, Sliders, Lists>(p, depth)
+                                          : perft_counted<Color::Black, Sliders, Lists>(p, depth);
 }
 
 template <class Sliders>
@@ -574,9 +573,22 @@ constexpr MovegenTable::Backend backend_of() {
       }};
 }
 
-// Lists and leaves made through one back end, leaves counted through another.
-template <class CountSliders, class ListSliders>
-constexpr MovegenTable::Backend best_of() {
+// What legal_moves() and perft() use: the back end that CMake's TAHL_SLIDERS names, or titboards
+// where there are any, and the setwise count.
+#if defined(TAHL_SLIDERS_MAGIC) || !defined(__BMI2__)
+using ListSliders = Magic;
+#elif defined(TAHL_SLIDERS_PEXT)
+using ListSliders = Pext;
+#else
+using ListSliders = Titboard;
+#endif
+#ifdef __AVX2__
+using CountSliders = NoSliders;
+#else
+using CountSliders = ListSliders;
+#endif
+
+constexpr MovegenTable::Backend best_backend() {
   MovegenTable::Backend best;
   best.legal_moves = legal_moves_of<ListSliders>;
   best.perft_counted = perft_counted_of<CountSliders, ListSliders>;
