@@ -79,7 +79,7 @@ std::optional<std::uint64_t> run_one(const PerftCommand& command, const Game& ga
   if (command.divide)
     for (const auto& [move, nodes] : result.below)
       fmt::print("{}: {}\n", to_uci(game.position(), move, game.is_chess960()), nodes);
-  fmt::print("{:<10}{} nodes, {:.3f} s, {:.1f} million nodes/s\n",
+  fmt::print("{:<10}{} nodes, {:.4f} s, {:.1f} million nodes/s\n",
              sliders ? to_string(*sliders) : "", result.nodes, seconds,
              static_cast<double>(result.nodes) / std::max(seconds, 1e-9) / 1e6);
   std::fflush(stdout);
@@ -100,6 +100,11 @@ int count_one_position(const PerftCommand& command) {
           fmt::format("perft: no {} on this processor: it lacks a fast PEXT", to_string(b)));
     }
   }
+  const std::int64_t memory_mb =
+      (sysconf(_SC_PHYS_PAGES) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE))) >> 20;
+  if (command.hash_mb > memory_mb)
+    return print_error(fmt::format("perft: --hash {} is more than the {} MB of this machine",
+                                   command.hash_mb, memory_mb));
   const Interrupt interrupt;
   std::optional<std::uint64_t> agreed;
   for (const auto& backend : backends) {
@@ -276,6 +281,8 @@ void add_perft_command(CLI::App& app, int& exit_code) {
   command->add_flag("--json", options->json, "{\"nodes\": N}, or the table of --compare");
   command->callback([options, &exit_code] {
     if (!options->compare && options->depth < 0) throw CLI::RequiredError("--depth");
+    if (options->compare && !(options->position.fen.empty() && options->position.moves.empty()))
+      throw CLI::ValidationError("--compare", "has its own positions");
     exit_code = run(*options);
   });
 }

@@ -6,10 +6,12 @@
 import json
 import math
 import os
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "data")
@@ -35,6 +37,13 @@ ERRORS = [
     (["perft", "--depth", "99999999999999999999"], 2, "--depth"),
     (["perft", "--depth", "1", "--sliders", "wood"], 2, "wood"),
     (["perft", "--depth"], 2, "--depth"),
+    (["perft", "--depth", "1", "--leaves", "fallen"], 2, "fallen"),
+    (["perft", "--depth", "1", "--threads", "0"], 2, "--threads"),
+    (["perft", "--depth", "1", "--hash", "-1"], 2, "--hash"),
+    (["perft", "--depth", "1", "--hash", "1000000"], 1, "--hash"),
+    (["perft", "--depth", "1", "--rounds", "3"], 2, "--rounds"),
+    (["perft", "--compare", "--depth", "1"], 2, "--compare"),
+    (["perft", START, "--compare"], 2, "--compare"),
     (["encode", "--encoding", "morse"], 2, "morse"),
     (["encode", "--moves"], 2, "--moves"),
     (["perft", "", "--depth", "1"], 1, "fen"),
@@ -195,9 +204,20 @@ def check_perft(tahl):
         for words in ([fen], fen.split()):
             out = answer(tahl, "perft", *words, "--depth", str(depth), "--sliders", "all", "--json")
             check(out == {"nodes": nodes}, f"perft {fen}: {out}")
+        for options in (["--leaves", "made"], ["--threads", "2", "--hash", "4"]):
+            out = answer(tahl, "perft", fen, "--depth", str(depth), "--json", *options)
+            check(out == {"nodes": nodes}, f"perft {fen} {options}: {out}")
     done = run(tahl, ["perft", "--depth", "2", "--divide"])
     check("e2e4: 20\n" in done.stdout and "400 nodes" in done.stdout, f"perft --divide: {done.stdout}")
     check(answer(tahl, "perft", "--depth", "0", "--json") == {"nodes": 1}, "perft at depth 0")
+    table = answer(tahl, "perft", "--compare", "--rounds", "1", "--json", "--leaves", "made")
+    check("magic" in table["sliders"] and table["cpu"] and table["leaves"] == "made", f"perft --compare: {table}")
+    check(all(len(row["mnps"]) == 6 and row["mean"] > 0 for row in table["sliders"].values()), f"perft --compare: {table}")
+    stopped = subprocess.Popen([tahl, "perft", "--depth", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    stopped.send_signal(signal.SIGINT)
+    _, said = stopped.communicate(timeout=30)
+    check(stopped.returncode == 1 and said == "tahl: perft: interrupted\n", f"perft interrupted: {said}")
 
 
 def main(tahl, update):
