@@ -40,6 +40,42 @@ Bitboard slow_rook_attacks(Square s, Bitboard occupied) {
          ray(s, 0, -1, occupied);
 }
 
+namespace {
+
+// [square][Axis]: the lines through a square, without it.
+struct AxisMasks {
+  Bitboard of[64][4]{};
+  AxisMasks() {
+    constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file, rank
+    for (Square s = 0; s < 64; ++s)
+      for (int axis = 0; axis < 4; ++axis)
+        of[s][axis] = ray(s, kStep[axis][0], kStep[axis][1], /*occupied=*/0) |
+                      ray(s, -kStep[axis][0], -kStep[axis][1], /*occupied=*/0);
+  }
+};
+
+Bitboard attacks_by_lines(Square s, Axis first, Axis second, Bitboard occupied) {
+  static const AxisMasks kMasks;
+  const auto on_line = [&](Axis axis) {
+    const Bitboard line = kMasks.of[s][static_cast<int>(axis)];
+    const Bitboard below = occupied & line & (bit(s) - 1), above = occupied & line & ~(bit(s) - 1);
+    const Bitboard nearest_below = bit(static_cast<Square>(63 - std::countl_zero(below | 1)));
+    const Bitboard nearest_above = above & (~above + 1);
+    return line & (2 * nearest_above - nearest_below);
+  };
+  return on_line(first) | on_line(second);
+}
+
+}  // namespace
+
+Bitboard bishop_attacks_by_lines(Square s, Bitboard occupied) {
+  return attacks_by_lines(s, Axis::Diagonal, Axis::Antidiagonal, occupied);
+}
+
+Bitboard rook_attacks_by_lines(Square s, Bitboard occupied) {
+  return attacks_by_lines(s, Axis::Rank, Axis::File, occupied);
+}
+
 Bitboard bishop_mask(Square s) {
   const Bitboard edge = kRank1 | kRank8 | kFileA | kFileH;
   return slow_bishop_attacks(s, 0) & ~edge;

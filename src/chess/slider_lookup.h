@@ -17,6 +17,10 @@ Bitboard king_steps(Square s);
 Bitboard ray(Square s, int file_step, int rank_step, Bitboard occupied);
 Bitboard slow_bishop_attacks(Square s, Bitboard occupied);
 Bitboard slow_rook_attacks(Square s, Bitboard occupied);
+// The same faster, for filling tables: the two lines, each by the difference of its nearest men
+// above and below (Chess Programming Wiki, "Obstruction Difference").
+Bitboard bishop_attacks_by_lines(Square s, Bitboard occupied);
+Bitboard rook_attacks_by_lines(Square s, Bitboard occupied);
 // The squares whose occupancy matters: the rays without their last square.
 Bitboard bishop_mask(Square s);
 Bitboard rook_mask(Square s);

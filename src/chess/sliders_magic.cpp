@@ -46,19 +46,19 @@ MagicTables::MagicTables() {
   storage.resize(occupancy_subsets());
   Bitboard* next = storage.data();
   const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic,
-                            auto slow_attacks) {
+                            auto attacks) {
     const int bits = popcount(mask);
     entry = {mask, magic, next, static_cast<unsigned>(64 - bits)};
     Bitboard occupied = 0;
     do {  // every subset of the mask
-      next[(occupied * magic) >> entry.shift] = slow_attacks(s, occupied);
+      next[(occupied * magic) >> entry.shift] = attacks(s, occupied);
       occupied = (occupied - mask) & mask;
     } while (occupied);
     next += std::size_t{1} << bits;
   };
   for (Square s = 0; s < 64; ++s) {
-    fill(bishop[s], s, bishop_mask(s), kBishopMagics[s], slow_bishop_attacks);
-    fill(rook[s], s, rook_mask(s), kRookMagics[s], slow_rook_attacks);
+    fill(bishop[s], s, bishop_mask(s), kBishopMagics[s], bishop_attacks_by_lines);
+    fill(rook[s], s, rook_mask(s), kRookMagics[s], rook_attacks_by_lines);
   }
 }
 

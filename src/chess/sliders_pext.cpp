@@ -5,17 +5,17 @@ namespace tahl {
 PextTables::PextTables() {
   storage.resize(occupancy_subsets());
   Bitboard* next = storage.data();
-  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, auto slow_attacks) {
+  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, auto attacks) {
     entry = {mask, next};
     Bitboard occupied = 0;
     do {  // every subset of the mask, in the order of its packed bits
-      *next++ = slow_attacks(s, occupied);
+      *next++ = attacks(s, occupied);
       occupied = (occupied - mask) & mask;
     } while (occupied != 0);
   };
   for (Square s = 0; s < 64; ++s) {
-    fill(bishop[s], s, bishop_mask(s), slow_bishop_attacks);
-    fill(rook[s], s, rook_mask(s), slow_rook_attacks);
+    fill(bishop[s], s, bishop_mask(s), bishop_attacks_by_lines);
+    fill(rook[s], s, rook_mask(s), rook_attacks_by_lines);
   }
 }
 
