@@ -627,6 +627,26 @@ TEST(PgnWriter, KeepsLinesUnder80Columns) {
   }
 }
 
+// Else the one that it writes itself, with what the game is, would come second and not count.
+TEST(PgnWriter, WritesATagOnceWhateverItsCase) {
+  const Position start = parse_fen("4k3/8/8/8/8/8/8/4K1R1 w G - 0 1").value();
+  const PgnTagList tags = {
+      {"white", "x"}, {"fen", "?"}, {"variant", "standard"}, {"RESULT", "1-0"}};
+  EXPECT_EQ(to_pgn(Game(start, true), tags),
+            "[Event \"?\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"?\"]\n[White \"x\"]\n"
+            "[Black \"?\"]\n[Result \"1-0\"]\n[Variant \"Chess960\"]\n[SetUp \"1\"]\n"
+            "[FEN \"4k3/8/8/8/8/8/8/4K1R1 w K - 0 1\"]\n\n1-0\n\n");
+}
+
+TEST(PgnWriter, NoLineOfACommentLooksLikeATag) {
+  PgnWriteOptions options;
+  options.comments = {std::string(70, 'a') + " [A \"b\"] {"};
+  const auto read_back = read(to_pgn(Game(), {}, options), with_notes());
+  ASSERT_THAT(read_back, SizeIs(1));
+  EXPECT_THAT(read_back[0].errors, IsEmpty());
+  EXPECT_THAT(read_back[0].notes, SizeIs(1));
+}
+
 TEST(PgnWriter, WhatItWritesReadsBack) {
   Game passed = game_of({"e4"});
   passed.play_null();
