@@ -912,7 +912,12 @@ class PgnReader::Impl {
   void read_comment() {
     const std::size_t start = offset_of(p_);
     ++p_;
+    // Not again where an earlier comment found none: a file of nothing else would take a time that
+    // grows with the square of its length.
+    const auto searched = left() - static_cast<std::ptrdiff_t>(bytes_read_ - no_brace_before_);
+    if (searched > 0) p_ += searched;
     const bool closed = find('}');
+    if (!closed) no_brace_before_ = bytes_read_;
     const char* open = begin_ + start;
     const char* tags = nullptr;
     if (!closed) {
@@ -974,6 +979,7 @@ class PgnReader::Impl {
   std::size_t line_ = 1;
   bool at_end_ = false;
   bool skip_to_tags_ = false;
+  std::uint64_t no_brace_before_ = 0;  // in the input: where an unclosed comment found no '}'
 
   PgnGame game_;
   std::vector<std::pair<Span, Span>> tag_spans_;

@@ -430,6 +430,22 @@ TEST(Pgn, AnUnclosedCommentCostsOneGame) {
   EXPECT_EQ(games[1].san, "d4 d5");
 }
 
+TEST(Pgn, EachOfManyUnclosedCommentsCostsOneGame) {
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += "[Event \"x\"]\n\n1. e4 {\n\n";  // over a megabyte
+  PgnOptions options;
+  options.max_game_bytes = 600'000;  // some see the end of the input and some do not
+  PgnReader reader = PgnReader::from_text(text, options).value();
+  int games = 0;
+  while (const PgnGame* game = reader.next()) {
+    ++games;
+    ASSERT_THAT(game->moves, SizeIs(1));
+    ASSERT_THAT(game->errors, SizeIs(1));
+    ASSERT_EQ(game->errors[0].message, "comment is never closed");
+  }
+  EXPECT_EQ(games, 40'000);
+}
+
 TEST(Pgn, ACommentThatSwallowsATagSectionAndAnotherBracketWasNeverClosed) {
   const auto games =
       read("[Event \"a\"]\n\n1. e4 {open 1-0\n\n[Event \"b\"]\n\n1. d4 {closed} d5 *\n" +
