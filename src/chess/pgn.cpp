@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "chess/fen.h"
@@ -202,12 +203,15 @@ std::optional<std::string_view> command_in(std::string_view comment, std::string
   return std::nullopt;
 }
 
+// from_chars reads "inf" and "nan" too, which no clock and no evaluation says.
 template <class T>
 std::optional<T> whole_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   T value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -223,6 +227,7 @@ std::optional<double> clock_in(std::string_view comment) {
     const auto part = whole_number<double>(rest.substr(0, colon));
     if (!part || *part < 0) return std::nullopt;
     seconds = seconds * 60 + *part;
+    if (!std::isfinite(seconds)) return std::nullopt;
     if (colon == std::string_view::npos) return seconds;
     rest.remove_prefix(colon + 1);
   }

@@ -517,6 +517,13 @@ TEST(Pgn, FindsClocksAndEvaluations) {
 
 // --- results ---
 
+TEST(Pgn, AClockOrEvaluationThatIsNoNumberIsNone) {
+  for (const char* text : {"nan", "inf", "1:infinity", "1e308:1e308:1", "-1"})
+    EXPECT_EQ(clock_in(std::string("[%clk ") + text + "]"), std::nullopt) << text;
+  for (const char* text : {"nan", "-inf", "1e999"})
+    EXPECT_FALSE(eval_in(std::string("[%eval ") + text + "]")) << text;
+}
+
 TEST(Pgn, TheTerminatorBeatsTheResultTag) {
   const auto games = read(
       "[Event \"a\"]\n[Result \"1-0\"]\n\n1. e4 {agreed}\n1/2-1/2\n[Event \"b\"]\n[Result "
