@@ -102,6 +102,12 @@ has_x86_64_v3() {
   done
 }
 
+# Whether clang++ is here with its libFuzzer, which is a package of its own and too large to ask for.
+has_libfuzzer() {
+  printf 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address,undefined -x c++ - -o build/has_libfuzzer 2>/dev/null
+}
+
 # As many compilers as there are cores, and no more than memory allows: the largest files take 1.5 GB.
 parallel_jobs() {
   local cores memory
