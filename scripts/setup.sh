@@ -105,6 +105,19 @@ has_x86_64_v3() {
                   END { exit !(vendor ~ /^(AuthenticAMD|HygonGenuine)$/ && family < 25) }' /proc/cpuinfo
 }
 
+# Whether clang++ is here with its libFuzzer, which is a package of its own.
+has_libfuzzer() {
+  printf 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address,undefined -x c++ - -o build/has_libfuzzer 2>/dev/null
+}
+
+# The name of that package, if apt knows one for this clang++.
+libfuzzer_package() {
+  local version
+  version=$(clang++ -dumpversion 2>/dev/null | cut -d. -f1)
+  if apt-cache show "libclang-rt-$version-dev" >/dev/null 2>&1; then echo "libclang-rt-$version-dev"; fi
+}
+
 # As many compilers as there are cores, and no more than memory allows: the largest files take 1.5 GB.
 parallel_jobs() {
   local cores memory

@@ -1,5 +1,6 @@
 #include "chess/fen.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -8,6 +9,7 @@ namespace tahl {
 namespace {
 
 constexpr std::string_view kPieceLetters = "PNBRQKpnbrqk";
+constexpr int kMostMoves = 1'000'000;  // of either counter
 
 std::vector<std::string_view> split_fields(std::string_view text) {
   std::vector<std::string_view> fields;
@@ -110,7 +112,6 @@ std::optional<Error> parse_castling(std::string_view field, std::string_view fen
 }  // namespace
 
 Expected<Position> parse_fen(std::string_view text, bool chess960) {
-  constexpr int kMostMoves = 1'000'000;  // of either counter
   const std::vector<std::string_view> fields = split_fields(text);
   if (fields.empty()) return fail("fen: empty");
   if (fields.size() > 6)
@@ -194,7 +195,9 @@ std::string to_fen(const Position& p, FenStyle style) {
   if (out.size() == before) out += '-';
   out += ' ';
   out += p.en_passant_is_legal() ? square_name(p.en_passant_square()) : "-";
-  out += fmt::format(" {} {}", p.halfmove_clock(), p.fullmove_number());
+  // A counter may have gone on from the highest that is read.
+  out += fmt::format(" {} {}", std::min(p.halfmove_clock(), kMostMoves),
+                     std::min(p.fullmove_number(), kMostMoves));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "chess/fen.h"
@@ -202,12 +203,15 @@ std::optional<std::string_view> command_in(std::string_view comment, std::string
   return std::nullopt;
 }
 
+// from_chars reads "inf" and "nan" too, which no clock and no evaluation says.
 template <class T>
 std::optional<T> whole_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   T value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -223,6 +227,7 @@ std::optional<double> clock_in(std::string_view comment) {
     const auto part = whole_number<double>(rest.substr(0, colon));
     if (!part || *part < 0) return std::nullopt;
     seconds = seconds * 60 + *part;
+    if (!std::isfinite(seconds)) return std::nullopt;
     if (colon == std::string_view::npos) return seconds;
     rest.remove_prefix(colon + 1);
   }
@@ -912,7 +917,12 @@ class PgnReader::Impl {
   void read_comment() {
     const std::size_t start = offset_of(p_);
     ++p_;
+    // Not again where an earlier comment found none: a file of nothing else would take a time that
+    // grows with the square of its length.
+    const auto searched = left() - static_cast<std::ptrdiff_t>(bytes_read_ - no_brace_before_);
+    if (searched > 0) p_ += searched;
     const bool closed = find('}');
+    if (!closed) no_brace_before_ = bytes_read_;
     const char* open = begin_ + start;
     const char* tags = nullptr;
     if (!closed) {
@@ -974,6 +984,7 @@ class PgnReader::Impl {
   std::size_t line_ = 1;
   bool at_end_ = false;
   bool skip_to_tags_ = false;
+  std::uint64_t no_brace_before_ = 0;  // in the input: where an unclosed comment found no '}'
 
   PgnGame game_;
   std::vector<std::pair<Span, Span>> tag_spans_;

@@ -4,6 +4,7 @@
 #include "chess/fen.h"
 #include "chess/notation.h"
 #include "chess/pgn.h"
+#include "chess/san.h"
 
 namespace tahl {
 namespace {
@@ -35,8 +36,8 @@ class Lines {
     } else if (column > 0) {
       out_ += ' ';
     }
-    if (out_.size() == start_ && text.starts_with('%'))
-      out_ += ' ';  // else the line is passed over
+    if (out_.size() == start_ && (text.starts_with('%') || text.starts_with('[')))
+      out_ += ' ';  // else the line is passed over, or looks like a tag inside a comment
     out_ += text;
   }
   void comment(std::string_view text) {
@@ -61,9 +62,15 @@ class Lines {
   std::size_t start_;  // of the line
 };
 
+// The reader finds names in any case, and the first of two counts.
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return to_upper(x) == to_upper(y); });
+}
+
 std::string_view value_of(const PgnTagList& tags, std::string_view name) {
   for (const auto& [key, value] : tags)
-    if (key == name) return value;
+    if (same_name(key, name)) return value;
   return {};
 }
 
@@ -89,9 +96,10 @@ std::string to_pgn(const Game& game, const PgnTagList& tags, const PgnWriteOptio
   const bool other_start =
       game.is_chess960() || to_fen(game.start()) != to_fen(Position::initial());
   for (const auto& [name, value] : tags) {
-    const bool ours =
-        std::find(std::begin(kRoster), std::end(kRoster), name) != std::end(kRoster) ||
-        name == "SetUp" || name == "FEN" || (name == "Variant" && game.is_chess960());
+    const auto is_name = [&name = name](std::string_view other) { return same_name(name, other); };
+    const bool ours = std::any_of(std::begin(kRoster), std::end(kRoster), is_name) ||
+                      is_name("SetUp") || is_name("FEN") ||
+                      (is_name("Variant") && game.is_chess960());
     if (!ours) append_tag(out, name, value);
   }
   if (game.is_chess960()) append_tag(out, "Variant", "Chess960");

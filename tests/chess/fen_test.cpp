@@ -36,6 +36,15 @@ TEST(Fen, ErrorsNameTheField) {
             "fen: white has no king: \"4k3/8/8/8/8/8/8/8 w - - 0 1\"");
 }
 
+TEST(Fen, NoCounterIsWrittenThatIsNotRead) {
+  Position p = parse_fen("4k3/8/8/8/8/8/8/4K2R b K - 1000000 1000000").value();
+  p.make(legal_moves(p)[0]);
+  EXPECT_EQ(p.halfmove_clock(), 1'000'001);
+  const auto again = parse_fen(to_fen(p));
+  ASSERT_TRUE(again) << to_fen(p);
+  EXPECT_TRUE(again->same_as(p));
+}
+
 TEST(Fen, MissingFieldsHaveDefaults) {
   const auto position = parse_fen("4k3/8/8/8/8/8/8/4K3 w");
   ASSERT_TRUE(position);

@@ -430,6 +430,22 @@ TEST(Pgn, AnUnclosedCommentCostsOneGame) {
   EXPECT_EQ(games[1].san, "d4 d5");
 }
 
+TEST(Pgn, EachOfManyUnclosedCommentsCostsOneGame) {
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += "[Event \"x\"]\n\n1. e4 {\n\n";  // over a megabyte
+  PgnOptions options;
+  options.max_game_bytes = 600'000;  // some see the end of the input and some do not
+  PgnReader reader = PgnReader::from_text(text, options).value();
+  int games = 0;
+  while (const PgnGame* game = reader.next()) {
+    ++games;
+    ASSERT_THAT(game->moves, SizeIs(1));
+    ASSERT_THAT(game->errors, SizeIs(1));
+    ASSERT_EQ(game->errors[0].message, "comment is never closed");
+  }
+  EXPECT_EQ(games, 40'000);
+}
+
 TEST(Pgn, ACommentThatSwallowsATagSectionAndAnotherBracketWasNeverClosed) {
   const auto games =
       read("[Event \"a\"]\n\n1. e4 {open 1-0\n\n[Event \"b\"]\n\n1. d4 {closed} d5 *\n" +
@@ -500,6 +516,13 @@ TEST(Pgn, FindsClocksAndEvaluations) {
 }
 
 // --- results ---
+
+TEST(Pgn, AClockOrEvaluationThatIsNoNumberIsNone) {
+  for (const char* text : {"nan", "inf", "1:infinity", "1e308:1e308:1", "-1"})
+    EXPECT_EQ(clock_in(std::string("[%clk ") + text + "]"), std::nullopt) << text;
+  for (const char* text : {"nan", "-inf", "1e999"})
+    EXPECT_FALSE(eval_in(std::string("[%eval ") + text + "]")) << text;
+}
 
 TEST(Pgn, TheTerminatorBeatsTheResultTag) {
   const auto games = read(
@@ -625,6 +648,26 @@ TEST(PgnWriter, KeepsLinesUnder80Columns) {
     EXPECT_LT(line.size(), 80u);
     EXPECT_FALSE(line.starts_with('%'));
   }
+}
+
+// Else the one that it writes itself, with what the game is, would come second and not count.
+TEST(PgnWriter, WritesATagOnceWhateverItsCase) {
+  const Position start = parse_fen("4k3/8/8/8/8/8/8/4K1R1 w G - 0 1").value();
+  const PgnTagList tags = {
+      {"white", "x"}, {"fen", "?"}, {"variant", "standard"}, {"RESULT", "1-0"}};
+  EXPECT_EQ(to_pgn(Game(start, true), tags),
+            "[Event \"?\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"?\"]\n[White \"x\"]\n"
+            "[Black \"?\"]\n[Result \"1-0\"]\n[Variant \"Chess960\"]\n[SetUp \"1\"]\n"
+            "[FEN \"4k3/8/8/8/8/8/8/4K1R1 w K - 0 1\"]\n\n1-0\n\n");
+}
+
+TEST(PgnWriter, NoLineOfACommentLooksLikeATag) {
+  PgnWriteOptions options;
+  options.comments = {std::string(70, 'a') + " [A \"b\"] {"};
+  const auto read_back = read(to_pgn(Game(), {}, options), with_notes());
+  ASSERT_THAT(read_back, SizeIs(1));
+  EXPECT_THAT(read_back[0].errors, IsEmpty());
+  EXPECT_THAT(read_back[0].notes, SizeIs(1));
 }
 
 TEST(PgnWriter, WhatItWritesReadsBack) {
