@@ -33,6 +33,8 @@ extern const LineTables kLineTables;
 // Writers may scribble on so many moves after the end that they return.
 inline constexpr int kWriterSlack = 16;
 
+inline namespace TAHL_ISA {
+
 #ifdef __BMI2__
 // The moves of the candidates in `set`.
 TAHL_INLINE Move* write_set(const std::uint16_t (&moves)[8], std::size_t set, Move* out) {
@@ -49,7 +51,7 @@ TAHL_INLINE Move* write_on_line(Square from, Axis axis, Bitboard targets, Move* 
 }
 #endif
 
-#ifdef __AVX512VBMI2__
+#ifdef TAHL_AVX512
 // The numbers of up to sixteen squares, in ascending order.
 TAHL_INLINE __m128i square_numbers(Bitboard squares) {
   const __m512i all = _mm512_load_si512(kLineTables.squares);
@@ -64,5 +66,7 @@ TAHL_INLINE Move* write_compressed(Square from, Bitboard targets, Move* out) {
   return out + popcount(targets);
 }
 #endif
+
+}  // namespace TAHL_ISA
 
 }  // namespace tahl

@@ -270,7 +270,7 @@ TAHL_INLINE Move* write_king(Square from, Bitboard target, Move* out) {
 // Up to eight moves, each from the square kStep before its target.
 template <int kStep>
 TAHL_INLINE Move* write_pawns(Bitboard to, Move* out) {
-#ifdef __AVX512VBMI2__
+#ifdef TAHL_AVX512
   const __m128i squares = square_numbers(to);
   const __m128i from = _mm_sub_epi8(squares, _mm_set1_epi8(kStep));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(squares, from));

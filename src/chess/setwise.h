@@ -15,6 +15,7 @@
 #include "chess/attacks.h"
 
 namespace tahl {
+inline namespace TAHL_ISA {
 
 inline constexpr Bitboard kNotA = ~kFileA, kNotH = ~kFileH;
 inline constexpr Bitboard kNotAB = kNotA & ~(kFileA << 1), kNotGH = kNotH & ~(kFileH >> 1);
@@ -43,7 +44,7 @@ TAHL_INLINE Lanes sliders_by_axis(const Bitboard (&planes)[4]) {
   return {_mm256_permute4x64_epi64(all, _MM_SHUFFLE(1, 1, 2, 2))};
 }
 
-#ifdef __AVX512VPOPCNTDQ__
+#ifdef TAHL_AVX512
 
 struct Rays8 {
   __m512i v;  // up in the lower half, down in the upper
@@ -206,4 +207,5 @@ TAHL_INLINE Rays8 knight_steps8(Lanes knights) {
 
 #endif
 
+}  // namespace TAHL_ISA
 }  // namespace tahl

@@ -27,6 +27,8 @@ Bitboard rook_mask(Square s);
 // The entries of a table of bishop and rook attacks that has one for each subset of the masks.
 std::size_t occupancy_subsets();
 
+inline namespace TAHL_ISA {
+
 // What magic and PEXT share: attacks by occupancy turned into moves. `Lookup` gives the attacks.
 template <class Lookup>
 struct AttackLookupSliders {
@@ -52,7 +54,7 @@ struct AttackLookupSliders {
  private:
   TAHL_INLINE static Move* write(Square from, [[maybe_unused]] Axis a, [[maybe_unused]] Axis b,
                                  Bitboard targets, Move* out) {
-#ifdef __AVX512VBMI2__
+#ifdef TAHL_AVX512
     return write_compressed(from, targets, out);
 #elif defined(__BMI2__)
     out = write_on_line(from, a, targets, out);
@@ -64,4 +66,5 @@ struct AttackLookupSliders {
   }
 };
 
+}  // namespace TAHL_ISA
 }  // namespace tahl

@@ -24,6 +24,8 @@ struct MagicTables {
 };
 extern const MagicTables kMagicTables;
 
+inline namespace TAHL_ISA {
+
 struct Magic : AttackLookupSliders<Magic> {
   TAHL_INLINE static Bitboard bishop_attacks(Square s, Bitboard occupied) {
     return kMagicTables.bishop[s](occupied);
@@ -33,4 +35,5 @@ struct Magic : AttackLookupSliders<Magic> {
   }
 };
 
+}  // namespace TAHL_ISA
 }  // namespace tahl

@@ -22,6 +22,8 @@ struct PextTables {
 };
 extern const PextTables kPextTables;
 
+inline namespace TAHL_ISA {
+
 #ifdef __BMI2__
 struct Pext : AttackLookupSliders<Pext> {
   TAHL_INLINE static Bitboard bishop_attacks(Square s, Bitboard occupied) {
@@ -35,4 +37,5 @@ struct Pext : AttackLookupSliders<Pext> {
 };
 #endif
 
+}  // namespace TAHL_ISA
 }  // namespace tahl

@@ -31,7 +31,9 @@ struct RayTables {
 };
 extern const RayTables kRayTables;
 
-#if defined(__AVX512BITALG__) && defined(__AVX512VBMI2__)
+inline namespace TAHL_ISA {
+
+#ifdef TAHL_AVX512
 struct Titboard {
   // Places of ray space: the slider reaches what comes before the first own man and up to the first
   // enemy. So shift enemies a place outwards, and take the places below the lowest man of a byte.
@@ -121,4 +123,5 @@ struct Titboard {
 };
 #endif
 
+}  // namespace TAHL_ISA
 }  // namespace tahl

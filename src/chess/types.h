@@ -9,6 +9,16 @@
 // function that stayed out of line could be shared with the copy of a processor that lacks it.
 #define TAHL_INLINE [[gnu::always_inline]] inline
 
+// And what is written differently for each instruction set lies in a namespace of its own.
+#if defined(__AVX512VBMI2__) && defined(__AVX512BITALG__) && defined(__AVX512VPOPCNTDQ__)
+#define TAHL_ISA isa_avx512
+#define TAHL_AVX512 1
+#elif defined(__AVX2__) && defined(__BMI2__)
+#define TAHL_ISA isa_avx2
+#else
+#define TAHL_ISA isa_baseline
+#endif
+
 namespace tahl {
 
 using Bitboard = std::uint64_t;  // bit rank * 8 + file
