@@ -129,11 +129,12 @@ struct SharedTernary {
     for (Square s = 0; s < 64; ++s) {
       for (std::size_t axis = 0; axis < 4; ++axis) {
         const Line& line = kLineTables.line[s][axis];
-        offset[s][axis] = line.titboard / 128 * 2187;
+        offset[s][axis] =
+            static_cast<std::size_t>(line.titboard - kTitboardTables.sets) / 128 * 2187;
         for_each_ternary(popcount(line.mask), [&](unsigned own, unsigned enemy) {
           sets[offset[s][axis] + kBase3.sum[own] + 2u * kBase3.sum[enemy]] =
-              static_cast<std::uint8_t>(kTitboardTables.own[line.titboard + own] &
-                                        kTitboardTables.enemy[line.titboard + enemy]);
+              line.titboard[TitboardTables::kOwn + own] &
+              line.titboard[TitboardTables::kEnemy + enemy];
         });
       }
     }

@@ -22,7 +22,7 @@ LineTables::LineTables() {
       l.mask = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
       list_moves(s, l.mask, moves[s][axis]);
       const int below = popcount(l.mask & (bit(s) - 1));
-      l.titboard = static_cast<std::uint64_t>(TitboardTables::offset(popcount(l.mask), below));
+      l.titboard = kTitboardTables.sets + TitboardTables::offset(popcount(l.mask), below);
     }
     squares[s] = s;
     list_moves(s, knight_steps(s), knight[s]);

@@ -14,17 +14,17 @@ enum class Axis : std::uint8_t { Rank, File, Diagonal, Antidiagonal };  // diago
 
 // A square and the up to seven others on a line through it, in ascending order: candidates 0 to 6.
 struct Line {
-  Bitboard mask = 0;           // the candidates
-  std::uint64_t titboard = 0;  // where this line's part of TitboardTables begins
+  Bitboard mask = 0;                       // the candidates
+  const std::uint8_t* titboard = nullptr;  // this line's part of TitboardTables::sets
 };
 
 struct LineTables {
+  // [set of candidates]: the shuffle that brings the moves of a set to the front.
+  alignas(64) std::uint8_t compress[256][16]{};
   Line line[64][4];                             // [square][axis]
   alignas(64) std::uint16_t moves[64][4][8]{};  // Move::bits() to each candidate
   alignas(64) std::uint16_t knight[64][8]{};    // and of a knight's moves, ascending
   alignas(64) std::uint16_t king[64][8]{};
-  // [set of candidates]: the shuffle that brings the moves of a set to the front.
-  alignas(64) std::uint8_t compress[256][16]{};
   alignas(64) std::uint8_t squares[64]{};  // 0 to 63
   LineTables();
 };

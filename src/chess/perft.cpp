@@ -126,8 +126,7 @@ PerftResult perft_tree(const Position& position, int depth, const PerftOptions& 
       const std::lock_guard lock(mutex);
       result.below[work[i].root_move].second += nodes;
       progress.nodes += nodes;
-      ++progress.done;
-      finished.notify_one();
+      if (++progress.done == work.size()) finished.notify_one();
     }
   };
   {

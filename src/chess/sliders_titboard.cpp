@@ -27,8 +27,8 @@ TitboardTables::TitboardTables() {
     for (int below = 0; below <= n; ++below) {
       for (unsigned men = 0; men < 128; ++men) {
         const int at = offset(n, below) + static_cast<int>(men);
-        own[at] = reach(n, below, men, /*takes=*/false);
-        enemy[at] = reach(n, below, men, /*takes=*/true);
+        sets[kOwn + at] = reach(n, below, men, /*takes=*/false);
+        sets[kEnemy + at] = reach(n, below, men, /*takes=*/true);
       }
     }
   }

@@ -12,11 +12,13 @@ namespace tahl {
 // stands on the way there (the square included) and no enemy man before it. These are two
 // conditions, one on each side's men, so the ternary table is the intersection of two binary ones.
 struct TitboardTables {
-  std::uint8_t own[36 * 128]{};    // candidates with no own man up to and on them
-  std::uint8_t enemy[36 * 128]{};  // candidates with no enemy man before them
+  static constexpr int kOwn = 0, kEnemy = 36 * 128, kSize = 2 * kEnemy;
+  // From kOwn: candidates with no own man up to and on them. From kEnemy: with none of the enemy's
+  // before them.
+  std::uint8_t sets[kSize]{};
   TitboardTables();
 
-  // Where a line's part begins in both: n candidates, `below` of them below the slider's square.
+  // Where a line's part begins in either: n candidates, `below` of them below the slider's square.
   static constexpr int offset(int n, int below) { return (n * (n + 1) / 2 + below) * 128; }
 };
 extern const TitboardTables kTitboardTables;
@@ -85,10 +87,9 @@ struct Titboard {
   // Bits over the line's candidates.
   TAHL_INLINE static std::size_t along(Square from, Axis axis, Bitboard own, Bitboard enemy) {
     const Line& line = kLineTables.line[from][static_cast<int>(axis)];
-    const std::size_t own_set = line.titboard + _pext_u64(own, line.mask);
-    const std::size_t enemy_set = line.titboard + _pext_u64(enemy, line.mask);
-    return static_cast<std::size_t>(kTitboardTables.own[own_set] &
-                                    kTitboardTables.enemy[enemy_set]);
+    return static_cast<std::size_t>(
+        line.titboard[TitboardTables::kOwn + _pext_u64(own, line.mask)] &
+        line.titboard[TitboardTables::kEnemy + _pext_u64(enemy, line.mask)]);
   }
   TAHL_INLINE static Bitboard moves(Square from, Axis axis, Bitboard own, Bitboard enemy) {
     return _pdep_u64(along(from, axis, own, enemy),
