@@ -17,7 +17,7 @@ set_target_properties(tahl_chess PROPERTIES EXPORT_NAME chess)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tahl)
 install(TARGETS tahl_chess EXPORT tahl-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/chess DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tahl
-        FILES_MATCHING PATTERN *.h)
+        FILES_MATCHING PATTERN *.h PATTERN *_impl.h EXCLUDE) # parts of .cpp files, included once
 install(EXPORT tahl-targets NAMESPACE tahl:: DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tahl-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/tahl-config.cmake ${PROJECT_BINARY_DIR}/tahl-config-version.cmake DESTINATION ${package})
