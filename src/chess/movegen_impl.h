@@ -14,12 +14,11 @@
 namespace tahl {
 namespace {
 
-// The men by what the generator asks, `us` to move.
+// The men by what the generator asks, `Us` to move. Queens are both diagonal and straight.
 template <Color Us>
 struct Men {
   Bitboard own, enemy, occupied;
-  Bitboard pawns, knights, diagonal,
-      straight;  // of the side to move; queens are in both of the last
+  Bitboard pawns, knights, diagonal, straight;  // ours
   Bitboard their_pawns, their_knights, their_diagonal, their_straight;
   Square king, their_king;
 

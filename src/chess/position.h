@@ -17,8 +17,8 @@ enum class CastlingSide : std::uint8_t { King, Queen };
 //   bit 2  rook, king, queen           bit 3: black
 //
 // so diagonal sliders are bit 1 without bit 0, straight ones bit 2 without bit 0. A move is played
-// by exclusive or with the moved and the taken piece's codes, no branch on either. (After quad
-// bitboards, Robert Hyatt and Gerd Isenberg; four boards as one vector in ellxor/perft.)
+// by exclusive or with the moved and the taken piece's codes, no branch on either. (Chess
+// Programming Wiki, "Quad-Bitboards".)
 class alignas(64) Position {
  public:
   static const Position& initial();
@@ -111,8 +111,7 @@ class alignas(64) Position {
  private:
   friend class PositionBuilder;
   using Code = unsigned;
-  static constexpr Code kPawnCode = 1, kBishopCode = 2, kKnightCode = 3, kRookCode = 4,
-                        kKingCode = 5, kQueenCode = 6, kBlackCode = 8;
+  static constexpr Code kPawnCode = 1, kKnightCode = 3, kKingCode = 5, kBlackCode = 8;
   static constexpr Code code_of(Color c, PieceType t);
   TAHL_INLINE Code code_on(Square s) const;
   template <bool kKeyed>
