@@ -57,14 +57,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--depths", default="6,5,7,5,5,5", help="six numbers; 5,4,6,5,4,4 where leaves are made")
-    parser.add_argument("--core", type=int, default=1)
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--share", type=float, default=0.97, help="repeat runs that had less of the core")
     parser.add_argument("commands", nargs="+", metavar="NAME=COMMAND")
     options = parser.parse_args()
+    if not re.fullmatch(r"\d+(,\d+){5}", options.depths) or not all("=" in c for c in options.commands):
+        parser.error("--depths takes six numbers, and a command is NAME=COMMAND")
     depths = [int(d) for d in options.depths.split(",")]
+    for (label, _, counts), depth in zip(SIX, depths):
+        if depth not in counts:
+            parser.error(f"no published count of position {label} at depth {depth} here")
     commands = dict(c.split("=", 1) for c in options.commands)
-    if len(depths) != 6 or len(commands) != len(options.commands):
-        parser.error("six depths, and every NAME once")
+    if len(commands) != len(options.commands):
+        parser.error("a NAME is given twice")
 
     speed = {name: [] for name in commands}  # [round][position], million leaves a second
     shares = []
@@ -80,7 +85,7 @@ def main():
                         break
                     best = max(best, run(commands[name], fen, depth, options.core), key=lambda r: r[2])
                 nodes, seconds, share = best
-                if nodes != counts.get(depth, nodes):
+                if nodes != counts[depth]:
                     sys.exit(f"position {label}, depth {depth}: {name} counts {nodes}, published are {counts[depth]}")
                 shares.append(share)
                 this_round[name].append(nodes / seconds / 1e6)

@@ -89,7 +89,7 @@ void for_each_ternary(int n, F f) {  // f(own set, enemy set)
       if ((own & enemy) == 0) f(own, enemy);
 }
 
-// The document's form: for each square and direction a table of 3^7 move lists.
+// The first form: for each square and direction a table of 3^7 move lists.
 struct PerSquareTernary {
   struct List {
     std::array<std::uint16_t, 7> moves{};

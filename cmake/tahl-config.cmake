@@ -2,6 +2,7 @@
 include(CMakeFindDependencyMacro)
 find_dependency(tl-expected)
 find_dependency(fmt)
+find_dependency(Threads)
 find_dependency(PkgConfig)
 if(NOT TARGET PkgConfig::ZSTD)
   pkg_check_modules(ZSTD QUIET IMPORTED_TARGET libzstd)

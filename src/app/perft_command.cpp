@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/console.h"
@@ -61,20 +62,22 @@ class ProgressLine {
   Clock::time_point start_ = Clock::now();
 };
 
-// Counts through one back end (the fastest way if none). Nothing if interrupted.
-std::optional<std::uint64_t> run_one(const PerftCommand& command, const Game& game,
-                                     std::optional<SliderBackend> sliders,
-                                     const std::stop_token& stop) {
+// Counts through one back end (the fastest way if none).
+Expected<std::uint64_t> run_one(const PerftCommand& command, const Game& game,
+                                std::optional<SliderBackend> sliders, const std::stop_token& stop) {
   const PerftOptions options{command.leaves_kind(), sliders, command.threads, command.hash_mb};
   const auto start = Clock::now();
   PerftResult result;
-  {
+  try {
     ProgressLine line;
     result = perft_tree(game.position(), command.depth, options, stop,
                         [&](const PerftProgress& p) { line.show(p); });
+  } catch (const std::bad_alloc&) {
+    return fail("perft: no memory for --hash {}", command.hash_mb);
   }
   const double seconds = seconds_since(start);
-  if (!result.complete) return std::nullopt;
+  if (result.overflow) return fail("perft: more than 2^64 leaves");
+  if (!result.complete) return fail("perft: interrupted");
   if (command.json) return result.nodes;
   if (command.divide)
     for (const auto& [move, nodes] : result.below)
@@ -109,11 +112,11 @@ int count_one_position(const PerftCommand& command) {
   std::optional<std::uint64_t> agreed;
   for (const auto& backend : backends) {
     const auto nodes = run_one(command, *game, backend, interrupt.token());
-    if (!nodes) return print_error("perft: interrupted");
+    if (!nodes) return print_error(nodes.error());
     if (agreed && *agreed != *nodes)
       return print_error(
           fmt::format("perft: {} counts {}, the others {}", to_string(*backend), *nodes, *agreed));
-    agreed = nodes;
+    agreed = *nodes;
   }
   if (command.json) fmt::print("{}\n", nlohmann::json{{"nodes", *agreed}}.dump());
   return 0;
@@ -147,6 +150,28 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
+// The rounds done, as one line on a terminal's stderr.
+class RoundsLine {
+ public:
+  explicit RoundsLine(int rounds) : rounds_(rounds) {}
+  ~RoundsLine() { clear(); }
+  void show(int done) {
+    if (!terminal_) return;
+    shown_ = true;
+    fmt::print(stderr, "\r\033[Kround {} of {}, about {:.0f} s left", done, rounds_,
+               seconds_since(start_) / done * (rounds_ - done));
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (std::exchange(shown_, false)) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  int rounds_;
+  bool terminal_ = isatty(STDERR_FILENO) == 1, shown_ = false;
+  Clock::time_point start_ = Clock::now();
+};
+
 // Every back end on the six positions in turns, and the medians of their speeds.
 int compare(const PerftCommand& command) {
   struct Row {
@@ -162,8 +187,7 @@ int compare(const PerftCommand& command) {
   if (leaves == Leaves::Counted) rows.push_back({"default", std::nullopt, {}, {}});
 
   const Interrupt interrupt;
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  const auto start = Clock::now();
+  RoundsLine line(command.rounds);
   for (int round = 0; round < command.rounds; ++round) {
     for (std::size_t i = 0; i < std::size(kSix); ++i) {
       const Position position = parse_fen(kSix[i].fen).value();
@@ -172,14 +196,19 @@ int compare(const PerftCommand& command) {
       for (std::size_t k = 0; k < rows.size(); ++k) {
         // The order turns with the rounds, so that no back end always comes first.
         Row& row = rows[(k + static_cast<std::size_t>(round)) % rows.size()];
-        if (interrupt.token().stop_requested()) return print_error("perft: interrupted");
+        if (interrupt.token().stop_requested()) {
+          line.clear();
+          return print_error("perft: interrupted");
+        }
         const auto begin = Clock::now();
         const std::uint64_t nodes = row.sliders ? perft_with(*row.sliders, position, depth, leaves)
                                                 : perft(position, depth, leaves);
         row.speed[i].push_back(static_cast<double>(nodes) / seconds_since(begin) / 1e6);
-        if (agreed && *agreed != nodes)
+        if (agreed && *agreed != nodes) {
+          line.clear();
           return print_error(
               fmt::format("perft: {} counts {}, the others {}", row.name, nodes, *agreed));
+        }
         agreed = nodes;
       }
     }
@@ -188,11 +217,9 @@ int compare(const PerftCommand& command) {
       for (const auto& speeds : row.speed) six.push_back(speeds.back());
       row.mean.push_back(geometric_mean(six));
     }
-    if (terminal && round + 1 < command.rounds)
-      fmt::print(stderr, "\r\033[Kround {} of {}, about {:.0f} s left", round + 1, command.rounds,
-                 seconds_since(start) / (round + 1) * (command.rounds - round - 1));
+    line.show(round + 1);
   }
-  if (terminal) fmt::print(stderr, "\r\033[K");
+  line.clear();
 
   const Row* pext = nullptr;
   for (const Row& row : rows)
@@ -255,30 +282,32 @@ void add_perft_command(CLI::App& app, int& exit_code) {
         ->type_name("N");
   };
   CLI::Option* depth = number("--depth", options->depth, 0, 100, "plies");
-  command->add_flag("--chess960", options->position.chess960,
-                    "castling in moves is king takes rook");
+  CLI::Option* chess960 = command->add_flag("--chess960", options->position.chess960,
+                                            "castling in moves is king takes rook");
   CLI::Option* divide = command->add_flag("--divide", options->divide, "leaves below each move");
-  command
-      ->add_option("--sliders", options->sliders,
-                   "back end: titboard, pext, magic, or all (must agree)")
-      ->check(CLI::IsMember({"default", "titboard", "pext", "magic", "all"}).description(""))
+  CLI::Option* sliders = command->add_option(
+      "--sliders", options->sliders,
+      "back end: titboard, pext, magic, all (must agree), or default, the fastest way there is");
+  sliders->check(CLI::IsMember({"default", "titboard", "pext", "magic", "all"}).description(""))
       ->type_name("NAME");
   command
       ->add_option("--leaves", options->leaves,
-                   "the last ply's moves are counted (default), or each made on the board")
+                   "the last ply's moves are counted in bulk (default), or each made on the board")
       ->check(CLI::IsMember({"counted", "made"}).description(""))
       ->type_name("KIND");
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   CLI::Option* threads = number("--threads", options->threads, 1, std::max(1024, cores), "threads");
   CLI::Option* hash = number("--hash", options->hash_mb, 0, 1 << 20,
-                             "megabytes for a table of positions already counted");
+                             "megabytes for a table of positions already counted (a power of two)");
   CLI::Option* compare_flag =
       command->add_flag("--compare", options->compare,
                         "the back ends on the six standard positions, in turns, as a table");
   CLI::Option* rounds = number("--rounds", options->rounds, 1, 1000, "rounds of --compare");
   rounds->needs(compare_flag);
-  compare_flag->excludes(depth)->excludes(divide)->excludes(threads)->excludes(hash);
-  command->add_flag("--json", options->json, "{\"nodes\": N}, or the table of --compare");
+  for (CLI::Option* other : {depth, divide, threads, hash, sliders, chess960})
+    compare_flag->excludes(other);
+  command->add_flag("--json", options->json, "{\"nodes\": N}, or the table of --compare")
+      ->excludes(divide);
   command->callback([options, &exit_code] {
     if (!options->compare && options->depth < 0) throw CLI::RequiredError("--depth");
     if (options->compare && !(options->position.fen.empty() && options->position.moves.empty()))

@@ -7,11 +7,8 @@ AttackTables::AttackTables() {
     pawn[1][s] = steps(s, {{-1, -1}, {1, -1}});
     knight[s] = knight_steps(s);
     king[s] = king_steps(s);
-    constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file and rank, by Axis
-    for (int axis = 0; axis < 4; ++axis) {
-      const auto [df, dr] = kStep[axis];
-      axes[s][axis] = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
-    }
+    for (const Axis axis : {Axis::Rank, Axis::File, Axis::Diagonal, Axis::Antidiagonal})
+      axes[s][static_cast<int>(axis)] = axis_mask(s, axis);
     for (int df = -1; df <= 1; ++df) {
       for (int dr = -1; dr <= 1; ++dr) {
         if (df == 0 && dr == 0) continue;
@@ -30,6 +27,6 @@ AttackTables::AttackTables() {
   }
 }
 
-const AttackTables kAttackTables;
+[[gnu::init_priority(101)]] const AttackTables kAttackTables;
 
 }  // namespace tahl

@@ -5,7 +5,9 @@
 
 namespace tahl {
 
-// Tables that do not depend on occupancy, built once at start.
+// Tables that do not depend on occupancy. Like all tables of this folder they are built before main
+// and before other global objects (init_priority 101; the rest 102), so a program's own globals may
+// parse positions and make moves.
 struct AttackTables {
   Bitboard pawn[2][64]{};  // [color][square]: where a pawn there captures
   Bitboard knight[64]{};

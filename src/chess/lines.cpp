@@ -14,12 +14,10 @@ void list_moves(Square from, Bitboard targets, std::uint16_t (&moves)[8]) {
 }  // namespace
 
 LineTables::LineTables() {
-  constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file, rank
   for (Square s = 0; s < 64; ++s) {
     for (int axis = 0; axis < 4; ++axis) {
-      const auto [df, dr] = kStep[axis];
       Line& l = line[s][axis];
-      l.mask = ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
+      l.mask = axis_mask(s, static_cast<Axis>(axis));
       list_moves(s, l.mask, moves[s][axis]);
       const int below = popcount(l.mask & (bit(s) - 1));
       l.titboard = kTitboardTables.sets + TitboardTables::offset(popcount(l.mask), below);
@@ -39,6 +37,6 @@ LineTables::LineTables() {
   }
 }
 
-const LineTables kLineTables;
+[[gnu::init_priority(102)]] const LineTables kLineTables;
 
 }  // namespace tahl

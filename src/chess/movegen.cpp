@@ -22,12 +22,16 @@ bool has_fast_pext() {
   const unsigned family = (eax >> 8 & 15) + (eax >> 20 & 255);
   return family >= 0x19;
 }
-bool has_avx2() { return __builtin_cpu_supports("avx2") && has_fast_pext(); }
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && has_fast_pext();
+}
 
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2") &&
-         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg") &&
+         __builtin_cpu_supports("avx512vpopcntdq");
 }
 #endif
 

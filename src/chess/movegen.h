@@ -10,8 +10,8 @@ namespace tahl {
 // All legal moves, castling as king takes rook. How they are found is chosen by the processor that
 // the program runs on; the set of moves is the same everywhere, their order is not.
 MoveList legal_moves(const Position& position);
-void legal_moves(const Position& position, MoveList& out);
-bool is_legal(const Position& position, Move m);
+void legal_moves(const Position& position, MoveList& out);  // in place of what `out` held
+bool is_legal(const Position& position, Move m);            // at the cost of a list
 bool has_legal_move(const Position& position);
 
 enum class SliderBackend : std::uint8_t { Titboard, Pext, Magic };

@@ -1,6 +1,8 @@
 // The generator, included once by each movegen_<instruction set>.cpp. Everything here is local to
 // that file: nothing may be shared with the copy for another processor.
 
+#include <type_traits>
+
 #include "chess/attacks.h"
 #include "chess/lines.h"
 #include "chess/make_move.h"
@@ -466,6 +468,7 @@ TAHL_INLINE void for_each_child(const Position& p, Visit visit) {
   using Known = Position::Known;
   MoveList moves;
   const Spans spans = write_moves<Us, Sliders>(p, moves.begin());
+  moves.set_end(spans.sliders);
   const Move* m = moves.begin();
   const Key passed = kKeyed ? p.key_if_passed() : 0;
   const auto visit_until = [&]<Known kKnown>(const Move* end) __attribute__((always_inline)) {

@@ -1,5 +1,7 @@
 #include "chess/slider_lookup.h"
 
+#include "chess/attacks.h"
+
 namespace tahl {
 
 Bitboard steps(Square s, std::initializer_list<std::pair<int, int>> offsets) {
@@ -30,6 +32,12 @@ Bitboard ray(Square s, int file_step, int rank_step, Bitboard occupied) {
   return result;
 }
 
+Bitboard axis_mask(Square s, Axis axis) {
+  constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file, rank
+  const auto [df, dr] = kStep[static_cast<int>(axis)];
+  return ray(s, df, dr, /*occupied=*/0) | ray(s, -df, -dr, /*occupied=*/0);
+}
+
 Bitboard slow_bishop_attacks(Square s, Bitboard occupied) {
   return ray(s, 1, 1, occupied) | ray(s, 1, -1, occupied) | ray(s, -1, 1, occupied) |
          ray(s, -1, -1, occupied);
@@ -42,22 +50,10 @@ Bitboard slow_rook_attacks(Square s, Bitboard occupied) {
 
 namespace {
 
-// [square][Axis]: the lines through a square, without it.
-struct AxisMasks {
-  Bitboard of[64][4]{};
-  AxisMasks() {
-    constexpr int kStep[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};  // file, rank
-    for (Square s = 0; s < 64; ++s)
-      for (int axis = 0; axis < 4; ++axis)
-        of[s][axis] = ray(s, kStep[axis][0], kStep[axis][1], /*occupied=*/0) |
-                      ray(s, -kStep[axis][0], -kStep[axis][1], /*occupied=*/0);
-  }
-};
-
+// Needs kAttackTables, which are there before the other tables (attacks.h).
 Bitboard attacks_by_lines(Square s, Axis first, Axis second, Bitboard occupied) {
-  static const AxisMasks kMasks;
   const auto on_line = [&](Axis axis) {
-    const Bitboard line = kMasks.of[s][static_cast<int>(axis)];
+    const Bitboard line = kAttackTables.axes[s][static_cast<int>(axis)];
     const Bitboard below = occupied & line & (bit(s) - 1), above = occupied & line & ~(bit(s) - 1);
     const Bitboard nearest_below = bit(static_cast<Square>(63 - std::countl_zero(below | 1)));
     const Bitboard nearest_above = above & (~above + 1);
@@ -85,15 +81,6 @@ Bitboard rook_mask(Square s) {
   const Bitboard ranks = (kRank1 | kRank8) & ~rank_mask(rank_of(s));
   const Bitboard files = (kFileA | kFileH) & ~file_mask(file_of(s));
   return slow_rook_attacks(s, 0) & ~(ranks | files);
-}
-
-std::size_t occupancy_subsets() {
-  std::size_t size = 0;
-  for (Square s = 0; s < 64; ++s) {
-    size += std::size_t{1} << popcount(bishop_mask(s));
-    size += std::size_t{1} << popcount(rook_mask(s));
-  }
-  return size;
 }
 
 }  // namespace tahl

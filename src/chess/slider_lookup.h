@@ -7,6 +7,9 @@
 
 namespace tahl {
 
+// The line through a square along an axis, without the square.
+Bitboard axis_mask(Square s, Axis axis);
+
 // Squares at these (file, rank) offsets that are on the board.
 Bitboard steps(Square s, std::initializer_list<std::pair<int, int>> offsets);
 Bitboard knight_steps(Square s);
@@ -25,7 +28,7 @@ Bitboard rook_attacks_by_lines(Square s, Bitboard occupied);
 Bitboard bishop_mask(Square s);
 Bitboard rook_mask(Square s);
 // The entries of a table of bishop and rook attacks that has one for each subset of the masks.
-std::size_t occupancy_subsets();
+inline constexpr std::size_t kOccupancySubsets = 107'648;
 
 inline namespace TAHL_ISA {
 

@@ -43,10 +43,8 @@ constexpr Bitboard kRookMagics[64] = {
 }  // namespace
 
 MagicTables::MagicTables() {
-  storage.resize(occupancy_subsets());
-  Bitboard* next = storage.data();
-  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic,
-                            auto attacks) {
+  Bitboard* next = storage;
+  const auto fill = [&next](Entry& entry, Square s, Bitboard mask, Bitboard magic, auto attacks) {
     const int bits = popcount(mask);
     entry = {mask, magic, next, static_cast<unsigned>(64 - bits)};
     Bitboard occupied = 0;
@@ -60,8 +58,9 @@ MagicTables::MagicTables() {
     fill(bishop[s], s, bishop_mask(s), kBishopMagics[s], bishop_attacks_by_lines);
     fill(rook[s], s, rook_mask(s), kRookMagics[s], rook_attacks_by_lines);
   }
+  assert(next == storage + kOccupancySubsets);
 }
 
-const MagicTables kMagicTables;
+[[gnu::init_priority(102)]] const MagicTables kMagicTables;
 
 }  // namespace tahl

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "chess/slider_lookup.h"
 
 namespace tahl {
@@ -19,7 +17,7 @@ struct MagicTables {
     }
   };
   Entry bishop[64], rook[64];
-  std::vector<Bitboard> storage;
+  alignas(64) Bitboard storage[kOccupancySubsets]{};  // 841 KB
   MagicTables();
 };
 extern const MagicTables kMagicTables;

@@ -3,8 +3,7 @@
 namespace tahl {
 
 PextTables::PextTables() {
-  storage.resize(occupancy_subsets());
-  Bitboard* next = storage.data();
+  Bitboard* next = storage;
   const auto fill = [&next](Entry& entry, Square s, Bitboard mask, auto attacks) {
     entry = {mask, next};
     Bitboard occupied = 0;
@@ -17,8 +16,9 @@ PextTables::PextTables() {
     fill(bishop[s], s, bishop_mask(s), bishop_attacks_by_lines);
     fill(rook[s], s, rook_mask(s), rook_attacks_by_lines);
   }
+  assert(next == storage + kOccupancySubsets);
 }
 
-const PextTables kPextTables;
+[[gnu::init_priority(102)]] const PextTables kPextTables;
 
 }  // namespace tahl

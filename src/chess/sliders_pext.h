@@ -4,8 +4,6 @@
 #include <immintrin.h>
 #endif
 
-#include <vector>
-
 #include "chess/slider_lookup.h"
 
 namespace tahl {
@@ -17,7 +15,7 @@ struct PextTables {
     const Bitboard* attacks = nullptr;
   };
   Entry bishop[64], rook[64];
-  std::vector<Bitboard> storage;  // 107,648 entries, 841 KB
+  alignas(64) Bitboard storage[kOccupancySubsets]{};  // 841 KB
   PextTables();
 };
 extern const PextTables kPextTables;

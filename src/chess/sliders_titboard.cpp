@@ -34,7 +34,7 @@ TitboardTables::TitboardTables() {
   }
 }
 
-const TitboardTables kTitboardTables;
+[[gnu::init_priority(102)]] const TitboardTables kTitboardTables;
 
 RayTables::RayTables() {
   constexpr int kStep[2][4][2] = {{{1, 1}, {-1, 1}, {1, -1}, {-1, -1}},  // file, rank
@@ -54,6 +54,6 @@ RayTables::RayTables() {
   }
 }
 
-const RayTables kRayTables;
+[[gnu::init_priority(102)]] const RayTables kRayTables;
 
 }  // namespace tahl

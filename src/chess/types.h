@@ -112,8 +112,8 @@ class Move {
   std::uint16_t bits_ = 0;
 };
 
-// At most 218 moves are legal in a reachable position; 256 leaves room for any that parse_fen lets
-// in.
+// 218 legal moves are the most that is known of any position with the men that a game can have,
+// which are what parse_fen lets in.
 class MoveList {
  public:
   TAHL_INLINE MoveList() : size_(0) {}

@@ -228,9 +228,16 @@ TEST(Movegen, TheDefaultCountsWhatItLists) {
 }
 
 // 218 is the most that a reachable position is known to have (Petrovic 1964).
-TEST(Movegen, ListsHoldTheLargestPositions) {
-  EXPECT_EQ(legal_moves(*parse_fen("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")).size(),
-            218);
+TEST_P(MovegenTest, ListsHoldTheLargestPositions) {
+  for (const char* fen : {"R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1",
+                          "Kbnn1kb1/PP1q4/q4q2/2q4q/4q3/1q4q1/3q4/r6r b - - 0 1"}) {
+    const Position p = parse_fen(fen).value();
+    MoveList moves;
+    GetParam().backend().legal_moves(p, moves);
+    EXPECT_EQ(moves.size(), 218);
+    EXPECT_EQ(GetParam().backend().perft_made(p, 1), 218u);
+    EXPECT_EQ(GetParam().backend().perft_counted(p, 1), 218u);
+  }
 }
 
 TEST(Perft, ThreadsAndTheTableChangeNothing) {
@@ -249,6 +256,16 @@ TEST(Perft, ThreadsAndTheTableChangeNothing) {
     EXPECT_EQ(other.nodes, plain.nodes);
     EXPECT_EQ(other.below, plain.below);
   }
+}
+
+// Two kings: the number of leaves passes 2^56 at depth 23 and 2^64 soon after.
+TEST(Perft, LargeCountsAreExactOrRefused) {
+  const Position p = parse_fen("8/8/4k3/8/8/4K3/8/8 w - - 0 1").value();
+  const PerftOptions with_table{Leaves::Counted, std::nullopt, 1, 16};
+  EXPECT_EQ(perft_tree(p, 8, with_table).nodes, perft(p, 8));
+  const PerftResult large = perft_tree(p, 40, with_table);
+  EXPECT_TRUE(large.overflow);
+  EXPECT_FALSE(large.complete);
 }
 
 TEST(Perft, StopsWhenAsked) {
