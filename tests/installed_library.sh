@@ -39,5 +39,5 @@ command=$(grep '"command"' "$work/build/compile_commands.json")
 done
 
 without=()
-for package in nlohmann_json CLI11 Boost Threads Torch GTest benchmark; do without+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
+for package in nlohmann_json CLI11 Boost Torch GTest benchmark; do without+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
 quietly cmake -G Ninja -S "$root" -B "$work/only" -DTAHL_CHESS_ONLY=ON -DCMAKE_CXX_COMPILER="$cxx" "${without[@]}"
