@@ -70,7 +70,7 @@ struct Counting {
 
   // Once over, what this returns means nothing.
   std::uint64_t count(const Position& position, int depth) {
-    if (depth <= 1 || (table.empty() && depth <= 5))
+    if (depth <= 1 || (table.empty() && depth <= 4))
       return options.sliders ? perft_with(*options.sliders, position, depth, options.leaves)
                              : perft(position, depth, options.leaves);
     if (over()) return 0;
