@@ -261,7 +261,7 @@ int compare(const PerftCommand& command) {
     fmt::print("The mean is geometric; / {} is the median over the rounds of the ratio of means.\n",
                base.name);
     if (leaves == Leaves::Counted)
-      fmt::print("default counts all sliders at once, without a back end (docs/titboards.md).\n");
+      fmt::print("default counts all sliders at once where there are many (docs/titboards.md).\n");
   }
   return 0;
 }
