@@ -1,5 +1,7 @@
 #include "chess/sliders_titboard.h"
 
+#include <algorithm>
+
 namespace tahl {
 namespace {
 
@@ -41,14 +43,16 @@ RayTables::RayTables() {
                                   {{1, 0}, {-1, 0}, {0, 1}, {0, -1}}};
   for (int kind = 0; kind < 2; ++kind) {
     for (Square s = 0; s < 64; ++s) {
-      for (int place = 0; place < 32; ++place) {
-        const auto [df, dr] = kStep[kind][place / 8];
-        const int distance = place % 8 + 1;
+      std::fill_n(place[kind][s], 64, std::uint8_t{63});
+      for (int at = 0; at < 32; ++at) {
+        const auto [df, dr] = kStep[kind][at / 8];
+        const int distance = at % 8 + 1;
         const int f = file_of(s) + df * distance, r = rank_of(s) + dr * distance;
         const bool exists = distance < 8 && f >= 0 && f < 8 && r >= 0 && r < 8;
         const Square to = exists ? make_square(f, r) : s;
-        squares[kind][s][place] = to;
-        moves[kind][s][place] = Move(s, to).bits();
+        squares[kind][s][at] = to;
+        moves[kind][s][at] = Move(s, to).bits();
+        if (exists) place[kind][s][to] = static_cast<std::uint8_t>(at);
       }
     }
   }

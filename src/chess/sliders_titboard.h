@@ -29,6 +29,8 @@ extern const TitboardTables kTitboardTables;
 struct RayTables {
   alignas(64) std::uint8_t squares[2][64][32]{};  // [bishop, rook][square][place]
   alignas(64) std::uint16_t moves[2][64][32]{};   // Move::bits() to each place
+  // [bishop, rook][square][target]: its place, or 63 if it is on no ray.
+  alignas(64) std::uint8_t place[2][64][64]{};
   RayTables();
 };
 extern const RayTables kRayTables;
@@ -57,10 +59,8 @@ struct Titboard {
     return out + popcount(places);
   }
   TAHL_INLINE static Bitboard moves(int kind, Square from, Bitboard own, Bitboard enemy) {
-    Bitboard result = 0;
-    for (std::uint32_t b = reach(kind, from, own, enemy); b != 0; b &= b - 1)
-      result |= bit(kRayTables.squares[kind][from][std::countr_zero(b)]);
-    return result;
+    const __m512i places = _mm512_set1_epi64(reach(kind, from, own, enemy));
+    return _mm512_bitshuffle_epi64_mask(places, _mm512_load_si512(kRayTables.place[kind][from]));
   }
 
   TAHL_INLINE static Bitboard bishop_moves(Square from, Bitboard own, Bitboard enemy) {
