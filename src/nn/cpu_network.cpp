@@ -22,7 +22,7 @@ class CpuNetwork : public Network {
 
   const NetInfo& info() const override { return *info_; }
 
-  void forward(std::span<const float> planes, int n, std::span<float> policy,
+  void forward(std::span<const float> planes, int n, const WantedOutputs&, std::span<float> policy,
                std::span<float> value) override {
     const auto in = static_cast<std::size_t>(info_->input_planes) * 64;
     const auto out = static_cast<std::size_t>(info_->policy_outputs);
@@ -174,30 +174,49 @@ class CpuNetwork : public Network {
 
 }  // namespace
 
-Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, CpuLevel level) {
+Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, const NetworkOptions&,
+                                                    CpuLevel level) {
   if (auto ok = validate(net.arch); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_tensors(net); !ok) return tl::unexpected(ok.error());
-  auto info = std::make_shared<NetInfo>(NetInfo{net.arch, net.encoding, net.arch.input_planes,
-                                                policy_outputs(net.arch), net.metadata});
+  auto info = std::make_shared<NetInfo>(NetInfo{.arch = net.arch,
+                                                .encoding = net.encoding,
+                                                .input_planes = net.arch.input_planes,
+                                                .policy_outputs = policy_outputs(net.arch),
+                                                .metadata = net.metadata,
+                                                .arithmetic = cpu_kernels(level).name});
   auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, cpu_kernels(level)));
   return std::make_unique<CpuNetwork>(std::move(info), std::move(program));
 }
 
-Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net) {
-  return make_cpu_network(net, best_cpu_level());
+Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net,
+                                                    const NetworkOptions& options) {
+  return make_cpu_network(net, options, best_cpu_level());
 }
 
-Expected<std::unique_ptr<Network>> load_cpu_network(const std::filesystem::path& path) {
+Expected<std::unique_ptr<Network>> load_cpu_network(const std::filesystem::path& path,
+                                                    const NetworkOptions& options) {
   auto net = read_net(path);
   if (!net) return tl::unexpected(net.error());
-  return make_cpu_network(*net);
+  return make_cpu_network(*net, options);
 }
 
 Expected<std::unique_ptr<Network>> load_cpu_network(std::span<const std::uint8_t> bytes,
-                                                    const std::string& name) {
+                                                    const std::string& name,
+                                                    const NetworkOptions& options) {
   auto net = read_net(bytes, name);
   if (!net) return tl::unexpected(net.error());
-  return make_cpu_network(*net);
+  return make_cpu_network(*net, options);
+}
+
+std::string_view to_string(Precision precision) {
+  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16", "int8"};
+  return kNames[static_cast<std::size_t>(precision)];
+}
+
+Expected<Precision> parse_precision(std::string_view name) {
+  for (const Precision p : {Precision::Auto, Precision::Fp32, Precision::Bf16, Precision::Int8})
+    if (to_string(p) == name) return p;
+  return fail("precision {} is none of auto, fp32, bf16, int8", quoted(name));
 }
 
 }  // namespace tahl::nn

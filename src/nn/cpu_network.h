@@ -10,6 +10,7 @@ namespace tahl::nn {
 
 // make_cpu_network() with a chosen instruction set, for tests and benchmarks.
 // Precondition: cpu_supports(level).
-Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, CpuLevel level);
+Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net,
+                                                    const NetworkOptions& options, CpuLevel level);
 
 }  // namespace tahl::nn

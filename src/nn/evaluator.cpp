@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "nn/encoding.h"
-#include "nn/network.h"
 #include "nn/policy_map.h"
 
 namespace tahl::nn {
@@ -20,22 +19,37 @@ class NetworkEvaluator : public Evaluator {
 
   std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) override {
     constexpr std::size_t kInputs = kRdt19Planes * 64;
-    const auto outputs = static_cast<std::size_t>(policy_outputs(head_));
+    const NetInfo& info = network_->info();
+    const auto outputs = static_cast<std::size_t>(info.policy_outputs);
+    const auto values = static_cast<std::size_t>(info.value_outputs);
     planes_.resize(batch.size() * kInputs);
     policy_.resize(batch.size() * outputs);
-    value_.resize(batch.size());
-    for (std::size_t i = 0; i < batch.size(); ++i)
+    value_.resize(batch.size() * values);
+    terms_.clear();
+    wanted_.clear();
+    wanted_begin_.assign(1, 0);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
       encode_rdt19(*batch[i].game, std::span(planes_).subspan(i * kInputs, kInputs));
-    network_->forward(planes_, static_cast<int>(batch.size()), policy_, value_);
+      for (const Move m : *batch[i].legal) {
+        const PolicyTerms& t =
+            terms_.emplace_back(policy_terms(head_, batch[i].game->position(), m));
+        wanted_.insert(wanted_.end(), t.output.begin(), t.output.begin() + t.count);
+      }
+      wanted_begin_.push_back(static_cast<std::uint32_t>(wanted_.size()));
+    }
+    network_->forward(planes_, static_cast<int>(batch.size()), {wanted_, wanted_begin_}, policy_,
+                      value_);
 
     std::vector<Evaluation> evaluations(batch.size());
+    const PolicyTerms* terms = terms_.data();
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const std::span<const float> row = std::span(policy_).subspan(i * outputs, outputs);
-      evaluations[i].value = std::clamp(value_[i], -1.f, 1.f);
-      evaluations[i].logits.reserve(static_cast<std::size_t>(batch[i].legal->size()));
-      for (const Move m : *batch[i].legal)
-        evaluations[i].logits.push_back(
-            policy_logit(head_, batch[i].game->position(), m, row).value_or(kNoLogit));
+      const float* value = &value_[i * values];
+      Evaluation& e = evaluations[i];
+      e.value = std::clamp(values == 3 ? value[0] - value[2] : value[0], -1.f, 1.f);
+      e.draw = values == 3 ? value[1] : 0;
+      e.logits.reserve(static_cast<std::size_t>(batch[i].legal->size()));
+      for (int k = 0; k < batch[i].legal->size(); ++k, ++terms)
+        e.logits.push_back(terms->count == 0 ? kNoLogit : terms->sum(&policy_[i * outputs]));
     }
     return evaluations;
   }
@@ -50,6 +64,9 @@ class NetworkEvaluator : public Evaluator {
   PolicyHead head_;
   std::string name_;
   std::vector<float> planes_, policy_, value_;
+  std::vector<PolicyTerms> terms_;  // of every legal move of the batch
+  std::vector<std::uint16_t> wanted_;
+  std::vector<std::uint32_t> wanted_begin_;
 };
 
 class UniformEvaluator : public Evaluator {
@@ -58,8 +75,7 @@ class UniformEvaluator : public Evaluator {
     std::vector<Evaluation> evaluations;
     evaluations.reserve(batch.size());
     for (const EvalRequest& request : batch)
-      evaluations.push_back(
-          {0, std::vector<float>(static_cast<std::size_t>(request.legal->size()))});
+      evaluations.emplace_back().logits.resize(static_cast<std::size_t>(request.legal->size()));
     return evaluations;
   }
   std::unique_ptr<Evaluator> clone() const override { return uniform_evaluator(); }
@@ -85,15 +101,16 @@ Evaluation Evaluator::evaluate(const Game& game, const MoveList& legal) {
   return std::move(evaluate(std::span(&request, 1)).front());
 }
 
-Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path) {
+Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path,
+                                                    const NetworkOptions& options) {
   const std::span<const EmbeddedNet> embedded = embedded_nets();
   if (path.empty() && embedded.empty())
     return fail("net: this program was built without one; name a net file");
   for (const EmbeddedNet& net : embedded)
     if (path.empty() || path == net.name)
-      return from_network(load_cpu_network(net.bytes, std::string(net.name)),
+      return from_network(load_cpu_network(net.bytes, std::string(net.name), options),
                           std::string(net.name));
-  return from_network(load_cpu_network(std::filesystem::path(path)),
+  return from_network(load_cpu_network(std::filesystem::path(path), options),
                       std::filesystem::path(path).filename().string());
 }
 

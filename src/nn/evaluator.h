@@ -8,12 +8,14 @@
 #include "chess/error.h"
 #include "chess/game.h"
 #include "chess/movegen.h"
+#include "nn/network.h"
 
 namespace tahl::nn {
 
 // What a network thinks of one position.
 struct Evaluation {
   float value = 0;            // expected result for the side to move, -1 lost to +1 won
+  float draw = 0;             // probability of a draw; 0 where the net does not tell
   std::vector<float> logits;  // one a legal move, in the order given; -infinity where the head has
                               // no output for it
 };
@@ -37,7 +39,8 @@ class Evaluator {
 };
 
 // Reads a net file (safetensors or RDTChess .pt), or the embedded default for an empty path.
-Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path);
+Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path,
+                                                    const NetworkOptions& options = {});
 // Same logits everywhere and value 0: for tests, and as a player that knows nothing.
 std::unique_ptr<Evaluator> uniform_evaluator();
 

@@ -74,10 +74,7 @@ std::optional<float> policy_logit(PolicyHead head, const Position& position, Mov
                                   std::span<const float> outputs) {
   const PolicyTerms terms = policy_terms(head, position, m);
   if (terms.count == 0) return std::nullopt;
-  float sum = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(terms.count); ++i)
-    sum += static_cast<float>(terms.sign[i]) * outputs[terms.output[i]];
-  return sum;
+  return terms.sum(outputs.data());
 }
 
 }  // namespace tahl::nn

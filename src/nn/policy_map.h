@@ -29,6 +29,13 @@ struct PolicyTerms {
   std::array<std::uint16_t, 4> output{};
   std::array<std::int8_t, 4> sign{};  // +1 or -1; 0 beyond `count`
   int count = 0;                      // 0: this head cannot express the move
+
+  float sum(const float* outputs) const {  // the logit, given one position's outputs
+    float logit = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      logit += static_cast<float>(sign[i]) * outputs[output[i]];
+    return logit;
+  }
 };
 // Precondition: m is legal in `position`.
 PolicyTerms policy_terms(PolicyHead head, const Position& position, Move m);

@@ -89,7 +89,7 @@ class TorchInference : public Network {
 
   const NetInfo& info() const override { return info_; }
 
-  void forward(std::span<const float> planes, int n, std::span<float> policy,
+  void forward(std::span<const float> planes, int n, const WantedOutputs&, std::span<float> policy,
                std::span<float> value) override {
     torch::NoGradGuard no_grad;
     const torch::Tensor input =
@@ -158,8 +158,7 @@ Expected<std::unique_ptr<Network>> make_torch_network(const NetFile& net) {
   auto network = std::make_shared<TorchNetwork>(net.arch);
   if (auto ok = import_net(net, *network); !ok) return tl::unexpected(ok.error());
   network->eval();
-  return std::make_unique<TorchInference>(NetInfo{net.arch, net.encoding, net.arch.input_planes,
-                                                  policy_outputs(net.arch), net.metadata},
+  return std::make_unique<TorchInference>(NetInfo{.arch = net.arch, .encoding = net.encoding, .input_planes = net.arch.input_planes, .policy_outputs = policy_outputs(net.arch), .metadata = net.metadata, .arithmetic = "torch"},
                                           std::move(network));
 }
 

@@ -140,7 +140,7 @@ TEST(CpuNetwork, EveryInstructionSetComputesTheDefinition) {
     for (const CpuLevel level : {CpuLevel::Baseline, CpuLevel::Avx2, CpuLevel::Avx512}) {
       if (!cpu_supports(level)) continue;
       SCOPED_TRACE(to_json(config) + " " + cpu_kernels(level).name);
-      auto network = make_cpu_network(net, level);
+      auto network = make_cpu_network(net, {}, level);
       ASSERT_TRUE(network) << network.error().message;
       const Outputs got = run(**network, planes, 2);
       for (std::size_t p = 0; p < 2; ++p) {
