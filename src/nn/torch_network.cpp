@@ -158,7 +158,12 @@ Expected<std::unique_ptr<Network>> make_torch_network(const NetFile& net) {
   auto network = std::make_shared<TorchNetwork>(net.arch);
   if (auto ok = import_net(net, *network); !ok) return tl::unexpected(ok.error());
   network->eval();
-  return std::make_unique<TorchInference>(NetInfo{.arch = net.arch, .encoding = net.encoding, .input_planes = net.arch.input_planes, .policy_outputs = policy_outputs(net.arch), .metadata = net.metadata, .arithmetic = "torch"},
+  return std::make_unique<TorchInference>(NetInfo{.arch = net.arch,
+                                                  .encoding = net.encoding,
+                                                  .input_planes = net.arch.input_planes,
+                                                  .policy_outputs = policy_outputs(net.arch),
+                                                  .metadata = net.metadata,
+                                                  .arithmetic = "torch"},
                                           std::move(network));
 }
 
