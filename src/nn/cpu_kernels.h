@@ -1,79 +1,147 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 namespace tahl::nn {
 
-// The arithmetic of the CPU network, compiled once for each of the instruction sets below from one
-// source (cpu_kernels_impl.h) and chosen when the program runs.
+// The arithmetic of the CPU network, compiled from one source (cpu_kernels_impl.h) for each of the
+// instruction sets below and chosen when the program runs. docs/inference.md tells how it works.
 //
-// Boards are [position][64][pad(channels)], so that the channels of a square lie together; vectors
-// are [position][pad(channels)]. Channels beyond the last are zero or at least finite, and have no
-// weights. A chunk is some positions at once, which share each load of the weights.
-enum class CpuLevel { Baseline, Avx2, Avx512 };
+// Boards are [position][64][pad(channels)] cells, so that the channels of a square lie together;
+// vectors are [position][pad(channels)] floats. Channels beyond the last are zeros. A chunk is some
+// positions at once, which share each load of the weights.
+enum class CpuLevel : std::uint8_t { Baseline, Avx2, Avx512 };
+
+// What products are computed in. Sums are 32 bits wide always. Boards are floats but for Bf16.
+enum class Arithmetic : std::uint8_t { Fp32, Bf16, Int8 };
+
+// How 3x3 convolutions are computed: as they are written, or in tiles of 4x4 squares with 36
+// products instead of 144 (Winograd).
+enum class ConvMethod : std::uint8_t { Direct, Winograd };
 
 constexpr int pad(int channels) { return (channels + 31) / 32 * 32; }
 
-enum class Activation { None, Relu, Sigmoid, Tanh };
+enum class Activation : std::uint8_t { None, Relu, Sigmoid, Tanh };
+
+// Channels that a call is to compute, multiples of 32: threads share a layer by these.
+struct ChannelRange {
+  int begin = 0, end = 0;
+};
+
+// What a 3x3 convolution reads, made from the board: Winograd's transform of its tiles, or its
+// cells as bytes.
+struct PrepareArgs {
+  int positions = 0;
+  int channels = 0;
+  ChannelRange range;
+  const void* in = nullptr;  // board
+  float scale = 1;           // Int8: a byte is cell * scale, rounded and cut off at 0 and 255
+  void* out = nullptr;
+};
 
 // out = activation(conv(in) + bias + residual)
 struct ConvArgs {
   int positions = 0;
   int in_channels = 0, out_channels = 0;
-  const float* in = nullptr;        // board
-  const float* weights = nullptr;   // packed by pack_conv for the same block width
-  const float* bias = nullptr;      // [pad(out_channels)]
-  const float* residual = nullptr;  // board or none
-  float* out = nullptr;             // board, not `in`
+  ChannelRange range;              // of the result
+  const void* in = nullptr;        // board, or what `prepare` made of it
+  const void* weights = nullptr;   // packed by pack_conv() for the same kernels
+  const float* bias = nullptr;     // [pad(out_channels)]
+  const float* scale = nullptr;    // Int8: a channel's sum is multiplied by it
+  const void* residual = nullptr;  // board or none
+  void* out = nullptr;             // board, not `in`
+  float* scratch = nullptr;        // Winograd: scratch_floats()
   Activation activation = Activation::None;
 };
 
-// out = activation(weights * in + bias), rows beyond the last are zeros.
+// out[row] = activation(weights[row] * in + bias) for rows [begin, end), a multiple of 4; rows
+// beyond the last are zeros.
 struct LinearArgs {
   int positions = 0;
-  int in_size = 0, out_size = 0;             // both padded already
+  int in_size = 0, out_size = 0;             // padded already
+  int begin = 0, end = 0;                    // rows
   const float* in = nullptr;                 // vector
-  const float* weights = nullptr;            // [out_size][in_size]
+  const void* weights = nullptr;             // [out_size][in_size], floats or bfloat16
   const float* bias = nullptr;               // [out_size]
   float* out = nullptr;                      // vector
   Activation activation = Activation::None;  // None or Relu
 };
 
-// out = activation(scale * in + bias + residual), scale and bias a channel.
+// out = activation(sigmoid(scale) * in + bias + residual), scale and bias a channel.
 struct ScaleBiasArgs {
   int positions = 0;
   int channels = 0;
-  const float* in = nullptr;        // board
-  const float* scale = nullptr;     // vector
-  const float* bias = nullptr;      // vector
-  const float* residual = nullptr;  // board or none
-  float* out = nullptr;             // board
+  ChannelRange range;
+  const void* in = nullptr;        // board
+  const float* both = nullptr;     // vector: `channels` scales, then as many biases
+  int both_stride = 0;             // floats of that vector
+  const void* residual = nullptr;  // board or none
+  void* out = nullptr;             // board
   Activation activation = Activation::None;
 };
 
-struct CpuKernels {
-  const char* name;
-  int block;  // output channels of a packed block of convolution weights; divides 32
-  void (*conv3)(const ConvArgs&);
-  void (*conv1)(const ConvArgs&);
-  void (*linear)(const LinearArgs&);
-  void (*scale_bias)(const ScaleBiasArgs&);
-  // out = activation(x), out = x + y, out = z a + (1 - z) b; n is a multiple of 32.
-  void (*activate)(const float* x, float* out, std::size_t n, Activation activation);
-  void (*add)(const float* x, const float* y, float* out, std::size_t n);
-  void (*mix)(const float* z, const float* a, const float* b, float* out, std::size_t n);
+// Some channels of boards, cell by cell; `stride` cells a square.
+struct CellArgs {
+  int positions = 0;
+  int stride = 0;
+  ChannelRange range;
+  const void* x = nullptr;
+  const void* y = nullptr;
+  const void* z = nullptr;
+  void* out = nullptr;
 };
 
-bool cpu_supports(CpuLevel level);
-CpuLevel best_cpu_level();
-// Precondition: cpu_supports(level).
-const CpuKernels& cpu_kernels(CpuLevel level);
+struct CpuKernels {
+  const char* name = nullptr;  // of the instruction set and arithmetic
+  Arithmetic arithmetic{};
+  int cell_bytes = 4;  // of boards: 4 (float) or 2 (bfloat16)
+  int block = 0;       // output channels of a packed block of convolution weights; divides 32
+  int rows = 0;        // tiles that Winograd's products take at once
 
-// Floats of pack_conv's result.
-std::size_t packed_conv_size(int out_channels, int in_channels, int kernel);
-// [out][in][k][k] -> [out block][ky][in][kx][block]: the order in which the kernels read.
-void pack_conv(std::span<const float> weights, int out_channels, int in_channels, int kernel,
-               int block, std::span<float> packed);
+  void (*prepare_winograd)(const PrepareArgs&) = nullptr;  // null: there is no such method
+  void (*conv3_winograd)(const ConvArgs&) = nullptr;
+  void (*prepare_direct)(const PrepareArgs&) =
+      nullptr;  // null: conv3_direct reads the board itself
+  void (*conv3_direct)(const ConvArgs&) = nullptr;
+  void (*conv1)(const ConvArgs&) = nullptr;
+  void (*linear)(const LinearArgs&) = nullptr;                         // weights are floats
+  void (*linear_half)(const LinearArgs&) = nullptr;                    // weights are bfloat16
+  float (*dot)(const float* x, const void* weights, int n) = nullptr;  // one row of either
+  float (*dot_half)(const float* x, const void* weights, int n) = nullptr;
+  void (*scale_bias)(const ScaleBiasArgs&) = nullptr;
+  void (*activate)(const CellArgs&, Activation activation) = nullptr;  // out = activation(x)
+  void (*add)(const CellArgs&) = nullptr;                              // out = x + y
+  void (*mix)(const CellArgs&) = nullptr;                              // out = z x + (1 - z) y
+  void (*pool)(const CellArgs&) = nullptr;       // out: vector of the channels' means
+  void (*to_floats)(const CellArgs&) = nullptr;  // out: [position][64][stride] floats
+  // floats [channels][64] -> board with `stride` cells a square, a position
+  void (*load_planes)(const float* planes, int channels, int stride, void* out) = nullptr;
+  void (*activate_vector)(const float* x, float* out, int n, Activation activation) = nullptr;
+};
+
+bool cpu_supports(CpuLevel level, Arithmetic arithmetic = Arithmetic::Fp32);
+CpuLevel best_cpu_level();
+// Precondition: cpu_supports(level, arithmetic).
+const CpuKernels& cpu_kernels(CpuLevel level, Arithmetic arithmetic = Arithmetic::Fp32);
+
+// Bytes a position of what `prepare` makes, for chunks of up to `positions`.
+std::size_t prepared_bytes(const CpuKernels& kernels, ConvMethod method, int in_channels,
+                           int positions);
+// Floats of ConvArgs::scratch for a chunk.
+std::size_t scratch_floats(const CpuKernels& kernels, int positions);
+
+// Weights of a convolution [out][in][k][k] in the order and format that the kernels read.
+struct PackedConv {
+  std::vector<std::uint32_t> words;
+  std::vector<float> scale;  // Int8: [pad(out)] what a unit of a channel's weights is worth
+};
+PackedConv pack_conv(const CpuKernels& kernels, ConvMethod method, std::span<const float> weights,
+                     int out_channels, int in_channels, int kernel);
+
+// The nearest bfloat16, ties to even.
+std::uint16_t bfloat16_from_float(float x);
 
 }  // namespace tahl::nn

@@ -8,6 +8,8 @@
 #define TAHL_NAME "avx2"
 #define TAHL_LANES 8
 #define TAHL_SQUARES 4
+#define TAHL_BF16 0
+#define TAHL_INT8 0
 #include "nn/cpu_kernels_impl.h"
 
 #pragma GCC pop_options

@@ -5,4 +5,6 @@
 #define TAHL_NAME "baseline"
 #define TAHL_LANES 4
 #define TAHL_SQUARES 4
+#define TAHL_BF16 0
+#define TAHL_INT8 0
 #include "nn/cpu_kernels_impl.h"

@@ -1,196 +1,390 @@
 #include "nn/cpu_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "nn/cpu_program.h"
+#include "nn/cpu_team.h"
 
 namespace tahl::nn {
 namespace {
 
-// Positions that pass a layer together: enough to make use of each weight once it is loaded, few
-// enough that a 128-channel board of each (32 KB) stays in the second-level cache.
-constexpr int kChunk = 8;
+// Memory that begins with a cache line, zeros at first.
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+using Bytes = std::unique_ptr<std::byte[], Free>;
+Bytes make_bytes(std::size_t n) {
+  const std::size_t size = (n + 63) / 64 * 64;
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(size, 64)));
+  if (p == nullptr) throw std::bad_alloc();
+  std::fill_n(p, size, std::byte{});
+  return Bytes(p);
+}
+
+// What one pass is about.
+struct Pass {
+  std::span<const float> planes;
+  int n = 0;
+  const WantedOutputs* wanted = nullptr;
+  std::span<float> policy, value;
+};
+
+// Called before a 3x3 convolution's input is prepared; for calibration.
+using Observer = std::function<void(const CpuStep&, const float* board, int positions)>;
 
 class CpuNetwork : public Network {
  public:
-  CpuNetwork(std::shared_ptr<const NetInfo> info, std::shared_ptr<const CpuProgram> program)
-      : info_(std::move(info)), program_(std::move(program)) {}
+  CpuNetwork(std::shared_ptr<const NetInfo> info, std::shared_ptr<const CpuProgram> program,
+             int threads)
+      : info_(std::move(info)), program_(std::move(program)), team_(threads) {
+    workspaces_.resize(static_cast<std::size_t>(threads));
+  }
 
   const NetInfo& info() const override { return *info_; }
 
-  void forward(std::span<const float> planes, int n, const WantedOutputs&, std::span<float> policy,
-               std::span<float> value) override {
-    const auto in = static_cast<std::size_t>(info_->input_planes) * 64;
-    const auto out = static_cast<std::size_t>(info_->policy_outputs);
-    assert(planes.size() == in * static_cast<std::size_t>(n));
-    assert(policy.size() == out * static_cast<std::size_t>(n));
-    assert(value.size() == static_cast<std::size_t>(n));
-    for (int first = 0; first < n; first += kChunk) {
-      const int positions = std::min(kChunk, n - first);
-      reserve(positions);
-      for (const CpuStep& step : program_->steps) {
-        run(step, planes.data() + static_cast<std::size_t>(first) * in, positions);
-      }
-      const CpuStep& logits = at(program_->policy);
-      const CpuStep& values = at(program_->value);
-      for (int p = 0; p < positions; ++p) {
-        const auto to = static_cast<std::size_t>(first + p);
-        std::copy_n(result(logits) + static_cast<std::size_t>(p) * logits.size(), out,
-                    policy.data() + to * out);
-        value[to] = result(values)[static_cast<std::size_t>(p) * values.size()];
-      }
+  void forward(std::span<const float> planes, int n, const WantedOutputs& wanted,
+               std::span<float> policy, std::span<float> value) override {
+    assert(planes.size() == input_size() * static_cast<std::size_t>(n));
+    assert(policy.size() == policy_size() * static_cast<std::size_t>(n));
+    assert(value.size() == value_size() * static_cast<std::size_t>(n));
+    assert(wanted.begin.empty() || wanted.begin.size() == static_cast<std::size_t>(n) + 1);
+    if (n == 0) return;
+    const FlushSubnormals flush;
+    const Pass pass{planes, n, &wanted, policy, value};
+    const int chunk = program_->chunk, threads = team_.size();
+    // A thread takes whole chunks, so that nobody waits for anybody; but if there are not chunks
+    // for all, they share each position by its channels.
+    if (threads == 1) {
+      for (int first = 0; first < n; first += chunk)
+        run_chunk(pass, first, std::min(chunk, n - first), {0, 1, 0});
+    } else if (n >= chunk * threads) {
+      std::atomic<int> next{0};
+      team_.run([&](int member) {
+        for (int first = 0; (first = next.fetch_add(chunk)) < n;)
+          run_chunk(pass, first, std::min(chunk, n - first), {0, 1, member});
+      });
+    } else {
+      prepare(0);
+      team_.run([&](int member) {
+        for (int first = 0; first < n; first += chunk)
+          run_chunk(pass, first, std::min(chunk, n - first), {member, threads, 0});
+      });
     }
   }
 
   std::unique_ptr<Network> clone() const override {
-    return std::make_unique<CpuNetwork>(info_, program_);
+    return std::make_unique<CpuNetwork>(info_, program_, team_.size());
   }
 
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
  private:
-  // Room for that many positions; it only grows, so a search allocates in its first call alone.
-  void reserve(int positions) {
-    if (positions <= room_) return;
-    room_ = positions;
-    slots_.resize(program_->slots.size());
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-      slots_[s].assign(program_->slots[s] * static_cast<std::size_t>(positions), 0);
-    }
+  // A thread's part of a chunk: the `part`th of `parts` ranges of channels, in a workspace.
+  struct Share {
+    int part, parts;
+    int workspace;
+  };
+  struct Workspace {
+    std::vector<Bytes> slots;
+    std::vector<Bytes> scratch;  // one a part
+  };
+
+  std::size_t input_size() const { return static_cast<std::size_t>(info_->input_planes) * 64; }
+  std::size_t policy_size() const { return static_cast<std::size_t>(info_->policy_outputs); }
+  std::size_t value_size() const { return static_cast<std::size_t>(info_->value_outputs); }
+
+  // Room for a chunk; after the first call nothing is allocated.
+  void prepare(int workspace) {
+    Workspace& w = workspaces_[static_cast<std::size_t>(workspace)];
+    if (!w.slots.empty()) return;
+    for (const std::size_t size : program_->slots) w.slots.push_back(make_bytes(size));
+    for (int part = 0; part < team_.size(); ++part)
+      w.scratch.push_back(make_bytes(program_->scratch * sizeof(float)));
   }
 
   const CpuStep& at(int step) const { return program_->steps[static_cast<std::size_t>(step)]; }
-  float* result(const CpuStep& step) { return slots_[static_cast<std::size_t>(step.slot)].data(); }
+  template <class T = void>
+  T* result(const CpuStep& step, const Share& share) {
+    Workspace& w = workspaces_[static_cast<std::size_t>(share.workspace)];
+    return reinterpret_cast<T*>(w.slots[static_cast<std::size_t>(step.slot)].get());
+  }
 
-  void run(const CpuStep& step, const float* planes, int positions) {
+  static ChannelRange range_of(int padded, const Share& share) {
+    const int blocks = padded / 32;
+    return {blocks * share.part / share.parts * 32, blocks * (share.part + 1) / share.parts * 32};
+  }
+
+  void run_chunk(const Pass& pass, int first, int positions, const Share& share) {
+    prepare(share.workspace);
+    // The workspace is everybody's: nobody starts before all have read the last chunk's results.
+    if (share.parts > 1) team_.barrier();
+    for (const CpuStep& step : program_->steps) {
+      if (step.barrier && share.parts > 1) team_.barrier();
+      run(step, pass, first, positions, share);
+    }
+    if (share.parts > 1) team_.barrier();
+    for (int p = share.part; p < positions; p += share.parts) {
+      write_policy(pass, first, p, share);
+      const CpuStep& values = at(program_->value);
+      std::copy_n(result<float>(values, share) + static_cast<std::size_t>(p) * values.size,
+                  value_size(), &pass.value[static_cast<std::size_t>(first + p) * value_size()]);
+    }
+  }
+
+  // Whether only the wanted rows of this layer are computed, straight into the output.
+  bool is_sparse(const CpuStep& step, const Pass& pass) const {
+    return &step == &at(program_->policy) && step.kind == CpuStep::Kind::Linear &&
+           step.activation == Activation::None && !pass.wanted->begin.empty();
+  }
+
+  void write_policy(const Pass& pass, int first, int p, const Share& share) {
+    const CpuStep& logits = at(program_->policy);
+    if (is_sparse(logits, pass)) return;
+    float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
+    const float* in = result<float>(logits, share) + static_cast<std::size_t>(p) * logits.size;
+    if (logits.kind != CpuStep::Kind::Flatten) {
+      std::copy_n(in, policy_size(), out);
+      return;
+    }
+    const std::size_t stride = logits.size / 64;
+    if (!pass.wanted->begin.empty()) {
+      for (const std::uint16_t o : wanted_of(pass, first + p))
+        out[o] = in[o % 64 * stride + o / 64];
+      return;
+    }
+    for (std::size_t c = 0; c < policy_size() / 64; ++c)
+      for (std::size_t square = 0; square < 64; ++square)
+        out[c * 64 + square] = in[square * stride + c];
+  }
+
+  static std::span<const std::uint16_t> wanted_of(const Pass& pass, int position) {
+    const auto i = static_cast<std::size_t>(position);
+    const auto begin = pass.wanted->begin[i], end = pass.wanted->begin[i + 1];
+    return pass.wanted->outputs.subspan(begin, end - begin);
+  }
+
+  void run(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
     using Kind = CpuStep::Kind;
     const CpuKernels& kernels = *program_->kernels;
-    float* out = result(step);
-    const float* residual = step.residual < 0 ? nullptr : result(at(step.residual));
-    const auto input = [&](std::size_t i) -> const float* { return result(at(step.inputs[i])); };
-    const std::size_t total = step.size() * static_cast<std::size_t>(positions);
+    void* out = result(step, share);
+    const auto input = [&](std::size_t i) -> const void* {
+      return result(at(step.inputs[i]), share);
+    };
+    const void* residual = step.residual < 0 ? nullptr : result(at(step.residual), share);
+    const ChannelRange range = range_of(pad(step.channels), share);
+    const int stride = pad(step.channels);
     switch (step.kind) {
       case Kind::Input:
-        load_planes(planes, step.channels, positions, out);
+        for (int p = share.part; p < positions; p += share.parts)
+          kernels.load_planes(&pass.planes[static_cast<std::size_t>(first + p) * input_size()],
+                              step.channels, stride,
+                              static_cast<std::byte*>(out) + p * 64 * stride * kernels.cell_bytes);
         break;
-      case Kind::Conv:
-        (step.kernel == 3 ? kernels.conv3 : kernels.conv1)(
-            {positions, at(step.inputs[0]).channels, step.channels, input(0), step.weights.data(),
-             step.bias.data(), residual, out, step.activation});
+      case Kind::Prepare:
+        if (observer_) observer_(step, static_cast<const float*>(input(0)), positions);
+        (program_->method == ConvMethod::Winograd ? kernels.prepare_winograd
+                                                  : kernels.prepare_direct)(
+            {positions, step.channels, range, input(0), step.prepare_scale, out});
         break;
+      case Kind::Conv3:
+      case Kind::Conv1: {
+        const auto conv = step.kind == Kind::Conv1                   ? kernels.conv1
+                          : program_->method == ConvMethod::Winograd ? kernels.conv3_winograd
+                                                                     : kernels.conv3_direct;
+        Workspace& w = workspaces_[static_cast<std::size_t>(share.workspace)];
+        conv({positions, at(step.inputs[0]).channels, step.channels, range, input(0),
+              step.weights.data(), step.bias.data(), step.scale.data(), residual, out,
+              reinterpret_cast<float*>(w.scratch[static_cast<std::size_t>(share.part)].get()),
+              step.activation});
+        break;
+      }
       case Kind::Linear:
-        kernels.linear({positions, pad(at(step.inputs[0]).channels), pad(step.channels), input(0),
-                        step.weights.data(), step.bias.data(), out, step.activation});
+        linear(step, pass, first, positions, share);
         break;
       case Kind::Pool:
-        mean_pool(input(0), pad(step.channels), positions, out);
+        kernels.pool({positions, stride, range, input(0), nullptr, nullptr, out});
         break;
-      case Kind::Flatten:
-        flatten(input(0), step.channels / 64, positions, out);
+      case Kind::Flatten: {
+        const int channels = pad(step.channels / 64);
+        kernels.to_floats(
+            {positions, channels, range_of(channels, share), input(0), nullptr, nullptr, out});
         break;
+      }
       case Kind::Concat:
-        concat(input(0), at(step.inputs[0]).channels, input(1), at(step.inputs[1]).channels,
-               positions, out);
+        concat(step, positions, share);
         break;
       case Kind::ScaleBias:
-        split(input(1), step.channels, pad(at(step.inputs[1]).channels), positions);
-        kernels.scale_bias({positions, step.channels, input(0), scale_.data(), bias_.data(),
-                            residual, out, step.activation});
+        kernels.scale_bias(
+            {positions, step.channels, range, input(0), static_cast<const float*>(input(1)),
+             static_cast<int>(at(step.inputs[1]).size), residual, out, step.activation});
         break;
       case Kind::Mix:
-        kernels.mix(input(0), input(1), input(2), out, total);
+        kernels.mix({positions, stride, range, input(1), input(2), input(0), out});
         break;
       case Kind::Add:
-        kernels.add(input(0), input(1), out, total);
+        if (step.is_board) {
+          kernels.add({positions, stride, range, input(0), input(1), nullptr, out});
+        } else if (share.part == 0) {
+          const auto* x = static_cast<const float*>(input(0));
+          const auto* y = static_cast<const float*>(input(1));
+          for (std::size_t i = 0; i < step.size * static_cast<std::size_t>(positions); ++i)
+            static_cast<float*>(out)[i] = x[i] + y[i];
+        }
         break;
       case Kind::Activate:
-        kernels.activate(input(0), out, total, step.activation);
+        if (step.is_board) {
+          kernels.activate({positions, stride, range, input(0), nullptr, nullptr, out},
+                           step.activation);
+        } else if (share.part == 0) {
+          kernels.activate_vector(static_cast<const float*>(input(0)), static_cast<float*>(out),
+                                  static_cast<int>(step.size) * positions, step.activation);
+        }
         break;
     }
   }
 
-  static void load_planes(const float* planes, int channels, int positions, float* out) {
-    const int stride = pad(channels);
-    for (int p = 0; p < positions; ++p, planes += channels * 64, out += stride * 64) {
-      std::fill_n(out, stride * 64, 0.f);
-      for (int c = 0; c < channels; ++c) {
-        for (int square = 0; square < 64; ++square) {
-          out[square * stride + c] = planes[c * 64 + square];
+  void linear(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
+    const CpuKernels& kernels = *program_->kernels;
+    const CpuStep& from = at(step.inputs[0]);
+    const float* in = result<float>(from, share);
+    const bool half = !step.half_weights.empty();
+    const void* weights = half ? static_cast<const void*>(step.half_weights.data())
+                               : static_cast<const void*>(step.weights.data());
+    const std::size_t row_bytes = from.size * (half ? sizeof(std::uint16_t) : sizeof(float));
+    if (is_sparse(step, pass)) {
+      for (int p = 0; p < positions; ++p) {
+        const float* x = in + static_cast<std::size_t>(p) * from.size;
+        float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
+        const auto wanted = wanted_of(pass, first + p);
+        for (std::size_t i = static_cast<std::size_t>(share.part); i < wanted.size();
+             i += static_cast<std::size_t>(share.parts)) {
+          const std::size_t row = wanted[i];
+          const void* w = static_cast<const std::byte*>(weights) + row * row_bytes;
+          out[row] = (half ? kernels.dot_half : kernels.dot)(x, w, static_cast<int>(from.size)) +
+                     step.bias[row];
         }
       }
+      return;
     }
+    const int fours = static_cast<int>(step.size) / 4;
+    (half ? kernels.linear_half : kernels.linear)(
+        {positions, static_cast<int>(from.size), static_cast<int>(step.size),
+         fours * share.part / share.parts * 4, fours * (share.part + 1) / share.parts * 4, in,
+         weights, step.bias.data(), result<float>(step, share), step.activation});
   }
 
-  static void mean_pool(const float* in, int stride, int positions, float* out) {
-    for (int p = 0; p < positions; ++p, in += stride * 64, out += stride) {
-      std::fill_n(out, stride, 0.f);
-      for (int square = 0; square < 64; ++square) {
-        for (int c = 0; c < stride; ++c) out[c] += in[square * stride + c];
+  void concat(const CpuStep& step, int positions, const Share& share) {
+    const auto cell = static_cast<std::size_t>(program_->kernels->cell_bytes);
+    auto* out = result<std::byte>(step, share);
+    const auto stride = static_cast<std::size_t>(pad(step.channels)) * cell;
+    const int squares = positions * 64;
+    std::size_t at_byte = 0;
+    for (const int i : step.inputs) {
+      const CpuStep& from = at(i);
+      const auto* in = result<const std::byte>(from, share);
+      const auto from_stride = static_cast<std::size_t>(pad(from.channels)) * cell;
+      const auto bytes = static_cast<std::size_t>(from.channels) * cell;
+      for (int square = squares * share.part / share.parts;
+           square < squares * (share.part + 1) / share.parts; ++square) {
+        const auto s = static_cast<std::size_t>(square);
+        std::copy_n(in + s * from_stride, bytes, out + s * stride + at_byte);
       }
-      for (int c = 0; c < stride; ++c) out[c] *= 1 / 64.f;
+      at_byte += bytes;
     }
-  }
-
-  static void flatten(const float* in, int channels, int positions, float* out) {
-    const int stride = pad(channels);
-    for (int p = 0; p < positions; ++p, in += stride * 64, out += channels * 64) {
-      for (int c = 0; c < channels; ++c) {
-        for (int square = 0; square < 64; ++square) out[c * 64 + square] = in[square * stride + c];
-      }
-    }
-  }
-
-  static void concat(const float* a, int a_channels, const float* b, int b_channels, int positions,
-                     float* out) {
-    const int stride = pad(a_channels + b_channels);
-    for (int square = 0; square < positions * 64; ++square) {
-      float* end = std::copy_n(a + square * pad(a_channels), a_channels, out + square * stride);
-      end = std::copy_n(b + square * pad(b_channels), b_channels, end);
-      std::fill(end, out + (square + 1) * stride, 0.f);
-    }
-  }
-
-  // Squeeze-and-excitation's vector: sigmoid of its first half as scale_, its second as bias_.
-  void split(const float* both, int channels, int both_stride, int positions) {
-    const auto stride = static_cast<std::size_t>(pad(channels));
-    scale_.assign(stride * static_cast<std::size_t>(room_), 0);
-    bias_.assign(stride * static_cast<std::size_t>(room_), 0);
-    for (int p = 0; p < positions; ++p, both += both_stride) {
-      std::copy_n(both, channels, scale_.data() + static_cast<std::size_t>(p) * stride);
-      std::copy_n(both + channels, channels, bias_.data() + static_cast<std::size_t>(p) * stride);
-    }
-    program_->kernels->activate(scale_.data(), scale_.data(),
-                                stride * static_cast<std::size_t>(positions), Activation::Sigmoid);
   }
 
   std::shared_ptr<const NetInfo> info_;
   std::shared_ptr<const CpuProgram> program_;
-  int room_ = 0;  // positions the workspace has room for
-  std::vector<std::vector<float>> slots_;
-  std::vector<float> scale_, bias_;
+  CpuTeam team_;
+  std::vector<Workspace> workspaces_;  // one a thread; a shared chunk uses the first
+  Observer observer_;
 };
 
-}  // namespace
+std::string describe(const CpuKernels& kernels, const CpuConfig& config) {
+  constexpr const char* kArithmetics[] = {"fp32", "bf16", "int8"};
+  return fmt::format("{} {}, {}, {} thread{}", kArithmetics[static_cast<int>(config.arithmetic)],
+                     config.method == ConvMethod::Winograd ? "winograd" : "direct", kernels.name,
+                     config.threads, config.threads == 1 ? "" : "s");
+}
 
-Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, const NetworkOptions&,
-                                                    CpuLevel level) {
+Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig& config) {
   if (auto ok = validate(net.arch); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_tensors(net); !ok) return tl::unexpected(ok.error());
+  const CpuKernels& kernels = cpu_kernels(config.level, config.arithmetic);
+  Int8Ranges ranges;
+  if (config.arithmetic == Arithmetic::Int8) {
+    auto found = int8_ranges(net);
+    if (!found) return tl::unexpected(found.error());
+    ranges = std::move(*found);
+  }
   auto info = std::make_shared<NetInfo>(NetInfo{.arch = net.arch,
                                                 .encoding = net.encoding,
                                                 .input_planes = net.arch.input_planes,
                                                 .policy_outputs = policy_outputs(net.arch),
                                                 .metadata = net.metadata,
-                                                .arithmetic = cpu_kernels(level).name});
-  auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, cpu_kernels(level)));
-  return std::make_unique<CpuNetwork>(std::move(info), std::move(program));
+                                                .arithmetic = describe(kernels, config)});
+  auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, kernels, config.method, ranges));
+  return std::make_unique<CpuNetwork>(std::move(info), std::move(program), config.threads);
+}
+
+// Every 3x3 convolution of the architecture, by name.
+std::vector<std::string> conv3_names(const NetFile& net) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : list_parameters(net.arch)) {
+    if (spec.shape.size() == 4 && spec.shape[2] == 3)
+      names.push_back(spec.name.substr(0, spec.name.size() - std::string_view(".weight").size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, const CpuConfig& config) {
+  return build(net, config);
+}
+
+Expected<CpuConfig> choose_cpu_config(const NetFile& net, const NetworkOptions& options) {
+  CpuConfig config;
+  config.threads = std::max(1, options.threads);
+  const bool has_bf16 = cpu_supports(config.level, Arithmetic::Bf16);
+  const bool has_int8 = cpu_supports(config.level, Arithmetic::Int8);
+  switch (options.precision) {
+    case Precision::Fp32:
+      break;
+    case Precision::Bf16:
+      if (!has_bf16) return fail("precision bf16: this processor has no bfloat16 products");
+      config.arithmetic = Arithmetic::Bf16;
+      break;
+    case Precision::Int8:
+      if (!has_int8) return fail("precision int8: this processor has no byte products (VNNI)");
+      config.arithmetic = Arithmetic::Int8;
+      config.method = ConvMethod::Direct;
+      break;
+    case Precision::Auto:
+      if (has_bf16) {
+        config.arithmetic = Arithmetic::Bf16;
+      } else if (has_int8 && net.metadata.contains("int8_ranges")) {
+        config.arithmetic = Arithmetic::Int8;
+        config.method = ConvMethod::Direct;
+      }
+  }
+  return config;
 }
 
 Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net,
                                                     const NetworkOptions& options) {
-  return make_cpu_network(net, options, best_cpu_level());
+  auto config = choose_cpu_config(net, options);
+  if (!config) return tl::unexpected(config.error());
+  return make_cpu_network(net, *config);
 }
 
 Expected<std::unique_ptr<Network>> load_cpu_network(const std::filesystem::path& path,
@@ -217,6 +411,90 @@ Expected<Precision> parse_precision(std::string_view name) {
   for (const Precision p : {Precision::Auto, Precision::Fp32, Precision::Bf16, Precision::Int8})
     if (to_string(p) == name) return p;
   return fail("precision {} is none of auto, fp32, bf16, int8", quoted(name));
+}
+
+Expected<Int8Ranges> calibrate_int8(const NetFile& net, std::span<const float> planes, int n) {
+  auto network = build(net, {.arithmetic = Arithmetic::Fp32, .method = ConvMethod::Winograd});
+  if (!network) return tl::unexpected(network.error());
+  // Two passes: the largest input, then a histogram up to it.
+  struct Seen {
+    float least = 0, most = 0;
+    std::vector<double> histogram;
+  };
+  constexpr int kBins = 4096;
+  std::map<std::string, Seen> seen;
+  const auto each = [](const CpuStep& step, const float* board, int positions, auto f) {
+    for (int square = 0; square < positions * 64; ++square)
+      for (int c = 0; c < step.channels; ++c) f(board[square * pad(step.channels) + c]);
+  };
+  std::vector<float> policy(static_cast<std::size_t>((*network)->info().policy_outputs) *
+                            static_cast<std::size_t>(n));
+  std::vector<float> value(static_cast<std::size_t>((*network)->info().value_outputs) *
+                           static_cast<std::size_t>(n));
+  (*network)->observe([&](const CpuStep& step, const float* board, int positions) {
+    Seen& s = seen[step.name];
+    each(step, board, positions, [&](float x) {
+      s.least = std::min(s.least, x);
+      s.most = std::max(s.most, x);
+    });
+  });
+  (*network)->Network::forward(planes, n, policy, value);
+  for (auto& [name, s] : seen) {
+    if (s.least < 0)
+      return fail("int8: the input of {} is as low as {}, and bytes here have no sign", name,
+                  s.least);
+    if (s.most == 0) s.most = 1;
+    s.histogram.assign(kBins, 0);
+  }
+  (*network)->observe([&](const CpuStep& step, const float* board, int positions) {
+    Seen& s = seen[step.name];
+    each(step, board, positions, [&](float x) {
+      if (x > 0)
+        ++s.histogram[std::min<std::size_t>(kBins - 1,
+                                            static_cast<std::size_t>(x / s.most * kBins))];
+    });
+  });
+  (*network)->Network::forward(planes, n, policy, value);
+  Int8Ranges ranges;
+  for (const auto& [name, s] : seen) {
+    // Rounding costs step^2 / 12 a number, cutting off the square of what is cut.
+    double best = -1;
+    for (int bins = kBins / 16; bins <= kBins; bins += kBins / 256) {
+      const double width = double{s.most} / kBins, range = bins * width;
+      const double step = range / 255;
+      double error = 0;
+      for (int i = 0; i < kBins; ++i) {
+        const double x = (i + 0.5) * width;
+        const double e = i < bins ? step * step / 12 : (x - range) * (x - range);
+        error += s.histogram[static_cast<std::size_t>(i)] * e;
+      }
+      if (best < 0 || error < best) {
+        best = error;
+        ranges[name] = static_cast<float>(range);
+      }
+    }
+  }
+  return ranges;
+}
+
+std::string to_json(const Int8Ranges& ranges) { return nlohmann::json(ranges).dump(); }
+
+Expected<Int8Ranges> int8_ranges(const NetFile& net) {
+  const auto found = net.metadata.find("int8_ranges");
+  if (found == net.metadata.end())
+    return fail("precision int8: the net has not been calibrated (tahl net quantize)");
+  const auto json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  Int8Ranges ranges;
+  for (const std::string& name : conv3_names(net)) {
+    const auto value = json.is_object() ? json.find(name) : json.end();
+    if (value == json.end() || !value->is_number())
+      return fail("precision int8: the net's int8_ranges lack {}", name);
+    const float range = value->get<float>();
+    if (!(range > 0) || !std::isfinite(range))
+      return fail("precision int8: the net's int8_ranges say {} of {}", range, name);
+    ranges[name] = range;
+  }
+  return ranges;
 }
 
 }  // namespace tahl::nn

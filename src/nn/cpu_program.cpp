@@ -1,6 +1,7 @@
 #include "nn/cpu_program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -91,8 +92,14 @@ class GraphBuilder {
 
 class Compiler {
  public:
-  Compiler(const NetFile& net, const CpuKernels& kernels) : net_(net) {
+  Compiler(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
+           const Int8Ranges& ranges)
+      : net_(net), ranges_(ranges) {
     program_.kernels = &kernels;
+    program_.method = method;
+    // Enough positions to make use of each weight once it is loaded, few enough that their boards
+    // and transformed tiles stay in the second-level cache.
+    program_.chunk = pad(net.arch.channels) <= 64 ? 16 : pad(net.arch.channels) <= 256 ? 8 : 4;
   }
 
   CpuProgram run() {
@@ -109,6 +116,7 @@ class Compiler {
     program_.policy = step_of(outputs.policy);
     program_.value = step_of(outputs.value);
     assign_slots();
+    place_barriers();
     return std::move(program_);
   }
 
@@ -118,6 +126,7 @@ class Compiler {
   }
   int step_of(int node) const { return step_of_[static_cast<std::size_t>(node)]; }
   CpuStep& step(int index) { return program_.steps[static_cast<std::size_t>(index)]; }
+  const Node& node(int index) const { return (*nodes_)[static_cast<std::size_t>(index)]; }
   // Whether nobody but the one who asks reads this node's result, so that it may be changed.
   bool is_private(int node) const { return uses_[static_cast<std::size_t>(node)] == 1; }
 
@@ -147,7 +156,8 @@ class Compiler {
           const int node_a = node.inputs[static_cast<std::size_t>(side)];
           const int node_b = node.inputs[static_cast<std::size_t>(1 - side)];
           CpuStep& a = step(step_of(node_a));
-          const bool fits = a.kind == Kind::Conv || a.kind == Kind::ScaleBias;
+          const bool fits =
+              a.kind == Kind::Conv3 || a.kind == Kind::Conv1 || a.kind == Kind::ScaleBias;
           if (fits && is_private(node_a) && a.residual < 0 && a.activation == Activation::None &&
               step_of(node_b) < step_of(node_a)) {
             a.residual = step_of(node_b);
@@ -171,7 +181,8 @@ class Compiler {
 
   static bool can_activate(const CpuStep& made, Activation activation) {
     if (made.activation != Activation::None) return false;
-    if (made.kind == Kind::Conv || made.kind == Kind::ScaleBias) return true;
+    if (made.kind == Kind::Conv3 || made.kind == Kind::Conv1 || made.kind == Kind::ScaleBias)
+      return true;
     return made.kind == Kind::Linear && activation == Activation::Relu;
   }
 
@@ -181,15 +192,26 @@ class Compiler {
     for (int input : node.inputs) made.inputs.push_back(step_of(input));
     made.channels = node.channels;
     made.is_board = node.is_board;
+    made.name = node.name;
+    made.size = static_cast<std::size_t>(pad(node.channels));
+    if (kind == Kind::Flatten) made.size = static_cast<std::size_t>(64 * pad(node.channels / 64));
     program_.steps.push_back(std::move(made));
     return static_cast<int>(program_.steps.size() - 1);
   }
 
   // norm(conv(x)) = conv'(x): weights times g = weight / sqrt(var + eps), and a bias.
   int conv(const Node& node) {
-    const int index = push(Kind::Conv, node);
+    const CpuKernels& kernels = *program_.kernels;
+    const int in = this->node(node.inputs[0]).channels;
+    int prepared = -1;
+    if (node.kernel == 3 && (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
+                                                                     : kernels.prepare_direct)) {
+      prepared = push(Kind::Prepare, node);
+      step(prepared).channels = in;
+    }
+    const int index = push(node.kernel == 3 ? Kind::Conv3 : Kind::Conv1, node);
     CpuStep& made = step(index);
-    made.kernel = node.kernel;
+    if (prepared >= 0) made.inputs[0] = prepared;
     const auto out = static_cast<std::size_t>(node.channels);
     std::vector<float> weights = tensor(node.name + ".weight");
     made.bias.assign(static_cast<std::size_t>(pad(node.channels)), 0);
@@ -206,27 +228,60 @@ class Compiler {
             (made.bias[o] - tensor(norm + ".running_mean")[o]) * gain + tensor(norm + ".bias")[o];
       }
     }
-    const int in = (*nodes_)[static_cast<std::size_t>(node.inputs[0])].channels;
-    made.weights.resize(packed_conv_size(node.channels, in, node.kernel));
-    pack_conv(weights, node.channels, in, node.kernel, program_.kernels->block, made.weights);
+    PackedConv packed =
+        pack_conv(kernels, program_.method, weights, node.channels, in, node.kernel);
+    made.weights = std::move(packed.words);
+    made.scale = std::move(packed.scale);
+    if (kernels.arithmetic == Arithmetic::Int8 && node.kernel == 3) {
+      const float range = ranges_.at(node.name);
+      step(prepared).prepare_scale = 255 / range;
+      for (float& scale : made.scale) scale *= range / 255;
+    }
     return index;
   }
 
   int linear(const Node& node) {
     const int index = push(Kind::Linear, node);
     CpuStep& made = step(index);
-    const auto in =
-        static_cast<std::size_t>((*nodes_)[static_cast<std::size_t>(node.inputs[0])].channels);
+    const Node& input = this->node(node.inputs[0]);
+    const auto in = static_cast<std::size_t>(input.channels);
     const auto out = static_cast<std::size_t>(node.channels);
-    const auto padded_in = static_cast<std::size_t>(pad(static_cast<int>(in)));
+    const std::size_t padded_in = step(made.inputs[0]).size;
     const std::vector<float>& weights = tensor(node.name + ".weight");
-    made.weights.assign(padded_in * static_cast<std::size_t>(pad(node.channels)), 0);
+    std::vector<float> rows(padded_in * static_cast<std::size_t>(pad(node.channels)), 0);
     for (std::size_t o = 0; o < out; ++o) {
-      std::copy_n(&weights[o * in], in, &made.weights[o * padded_in]);
+      const float* from = &weights[o * in];
+      float* to = &rows[o * padded_in];
+      if (input.op != Node::Op::Flatten) {
+        std::copy_n(from, in, to);
+        continue;
+      }
+      // PyTorch flattens by channels, we by squares.
+      const std::size_t channels = in / 64, stride = padded_in / 64;
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t square = 0; square < 64; ++square)
+          to[square * stride + c] = from[c * 64 + square];
+    }
+    if (program_.kernels->arithmetic == Arithmetic::Fp32) {
+      made.weights.reserve(rows.size());
+      for (const float x : rows) made.weights.push_back(std::bit_cast<std::uint32_t>(x));
+    } else {
+      made.half_weights.reserve(rows.size());
+      for (const float x : rows) made.half_weights.push_back(bfloat16_from_float(x));
     }
     made.bias.assign(static_cast<std::size_t>(pad(node.channels)), 0);
     std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     return index;
+  }
+
+  // Bytes of a step's result for a whole chunk.
+  std::size_t bytes(const CpuStep& s) const {
+    const CpuKernels& kernels = *program_.kernels;
+    const auto chunk = static_cast<std::size_t>(program_.chunk);
+    if (s.kind == Kind::Prepare)
+      return prepared_bytes(kernels, program_.method, s.channels, program_.chunk);
+    if (!s.is_board) return s.size * sizeof(float) * chunk;
+    return static_cast<std::size_t>(pad(s.channels) * 64 * kernels.cell_bytes) * chunk;
   }
 
   // A slot is free again once the last step that reads it has run. First fit by size: a network has
@@ -245,20 +300,64 @@ class Compiler {
     for (int i = 0; i < count; ++i) {
       int slot = -1;
       for (std::size_t s = 0; s < program_.slots.size(); ++s) {
-        if (program_.slots[s] == step(i).size() && free_from[s] < i) slot = static_cast<int>(s);
+        if (program_.slots[s] == bytes(step(i)) && free_from[s] < i) slot = static_cast<int>(s);
       }
       if (slot < 0) {
         slot = static_cast<int>(program_.slots.size());
-        program_.slots.push_back(step(i).size());
+        program_.slots.push_back(bytes(step(i)));
         free_from.push_back(0);
       }
       step(i).slot = slot;
       free_from[static_cast<std::size_t>(slot)] =
           std::max(i, last_use[static_cast<std::size_t>(i)]);
     }
+    if (program_.method == ConvMethod::Winograd)
+      program_.scratch = scratch_floats(*program_.kernels, program_.chunk);
+  }
+
+  // Threads that share a position each own some channels of every board (CpuNetwork), the same of
+  // all boards with as many. A step that reads or overwrites what may be another thread's must wait
+  // for all to have come so far.
+  void place_barriers() {
+    struct Access {
+      int slot;
+      bool writes;
+      int owned;  // channels of the board if only the thread's own are touched, else 0
+    };
+    const auto accesses_of = [&](const CpuStep& s) {
+      std::vector<Access> accesses;
+      const bool only_own = s.kind == Kind::Prepare || s.kind == Kind::Mix || s.kind == Kind::Add ||
+                            s.kind == Kind::Activate || s.kind == Kind::Pool ||
+                            s.kind == Kind::Flatten || s.kind == Kind::ScaleBias;
+      for (const int input : s.inputs) {
+        const CpuStep& in = step(input);
+        accesses.push_back({in.slot, false, only_own && in.is_board ? pad(in.channels) : 0});
+      }
+      if (s.residual >= 0) {
+        const CpuStep& in = step(s.residual);
+        accesses.push_back({in.slot, false, pad(in.channels)});
+      }
+      const bool by_channels = s.is_board && s.kind != Kind::Input && s.kind != Kind::Concat;
+      accesses.push_back({s.slot, true, by_channels ? pad(s.channels) : 0});
+      return accesses;
+    };
+    std::vector<Access> since;  // the last barrier
+    for (CpuStep& s : program_.steps) {
+      const std::vector<Access> accesses = accesses_of(s);
+      for (const Access& now : accesses) {
+        for (const Access& then : since) {
+          const bool apart = now.slot != then.slot || (!now.writes && !then.writes) ||
+                             (now.owned != 0 && now.owned == then.owned);
+          if (!apart) s.barrier = true;
+        }
+      }
+      if (s.barrier) since.clear();
+      since.insert(since.end(), accesses.begin(), accesses.end());
+    }
   }
 
   const NetFile& net_;
+  const Int8Ranges& ranges_;
   CpuProgram program_;
   const std::vector<Node>* nodes_ = nullptr;
   std::vector<int> uses_;
@@ -267,8 +366,9 @@ class Compiler {
 
 }  // namespace
 
-CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels) {
-  return Compiler(net, kernels).run();
+CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
+                           const Int8Ranges& ranges) {
+  return Compiler(net, kernels, method, ranges).run();
 }
 
 }  // namespace tahl::nn

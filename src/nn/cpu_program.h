@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "nn/cpu_kernels.h"
@@ -12,12 +15,14 @@ namespace tahl::nn {
 // are folded into the convolutions before them, and activations and sums into whatever makes their
 // operand, so most steps are whole layers.
 struct CpuStep {
-  enum class Kind {
+  enum class Kind : std::uint8_t {
     Input,      // planes -> board
-    Conv,       // with activation and residual
+    Prepare,    // board -> what the next Conv3 reads (CpuKernels::prepare_*)
+    Conv3,      // 3x3; with activation and residual
+    Conv1,      // 1x1; the same
     Linear,     // with activation
     Pool,       // board -> vector of means
-    Flatten,    // board -> vector by channels, as PyTorch
+    Flatten,    // board -> vector [square][pad(channels)]
     Concat,     // two boards
     ScaleBias,  // board, vector; with activation and residual
     Mix,        // three boards
@@ -27,26 +32,34 @@ struct CpuStep {
   Kind kind{};
   std::vector<int> inputs;  // steps
   int residual = -1;        // a step, or none
-  int channels = 0;         // of the result
+  int channels = 0;         // of the result; of what is prepared
   bool is_board = true;
-  int kernel = 0;  // of a Conv
   Activation activation = Activation::None;
-  std::vector<float> weights, bias;
-  int slot = -1;  // where the result lies
-  // Floats of the result, a position.
-  std::size_t size() const {
-    return static_cast<std::size_t>(pad(channels)) * (is_board ? 64u : 1u);
-  }
+  std::string name;                         // of the weights
+  std::vector<std::uint32_t> weights;       // of a convolution, packed; of a Linear, floats' bits
+  std::vector<std::uint16_t> half_weights;  // of a Linear, instead
+  std::vector<float> bias, scale;
+  float prepare_scale = 1;  // PrepareArgs::scale
+  std::size_t size = 0;     // floats of a vector, a position
+  int slot = -1;            // where the result lies
+  bool barrier = false;     // threads that share the channels must have come as far as here
 };
 
 struct CpuProgram {
   const CpuKernels* kernels = nullptr;
+  ConvMethod method{};
+  int chunk = 0;  // positions that pass a layer together
   std::vector<CpuStep> steps;
-  std::vector<std::size_t> slots;  // floats a position of each slot of the workspace
+  std::vector<std::size_t> slots;  // bytes of each slot of the workspace
+  std::size_t scratch = 0;         // floats of each thread's own
   int policy = 0, value = 0;       // steps whose results are the outputs
 };
 
-// Precondition: check_tensors(net) has passed.
-CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels);
+// The largest input of each 3x3 convolution that bytes can express, by the convolution's name.
+using Int8Ranges = std::map<std::string, float>;
+
+// Preconditions: check_tensors(net) has passed, and for Int8 `ranges` has every 3x3 convolution.
+CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
+                           const Int8Ranges& ranges = {});
 
 }  // namespace tahl::nn

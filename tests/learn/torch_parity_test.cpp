@@ -18,7 +18,7 @@ TEST(TorchNetwork, ComputesWhatTheCpuNetworkComputes) {
   for (const ArchConfig& config : configs) {
     SCOPED_TRACE(to_json(config));
     const NetFile net = testing::random_net(config, 1);
-    auto cpu = make_cpu_network(net);
+    auto cpu = make_cpu_network(net, NetworkOptions{.precision = Precision::Fp32});
     auto torch = make_torch_network(net);
     ASSERT_TRUE(cpu) << cpu.error().message;
     ASSERT_TRUE(torch) << torch.error().message;

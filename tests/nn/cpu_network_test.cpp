@@ -132,23 +132,47 @@ Outputs run(Network& network, std::span<const float> planes, int n) {
   return outputs;
 }
 
-TEST(CpuNetwork, EveryInstructionSetComputesTheDefinition) {
-  for (const ArchConfig& config : varied_configs()) {
-    const NetFile net = random_net(config, 5);
-    const auto planes = random_planes(2, config.input_planes, 6);
-    const std::size_t size = static_cast<std::size_t>(config.input_planes) * 64;
-    for (const CpuLevel level : {CpuLevel::Baseline, CpuLevel::Avx2, CpuLevel::Avx512}) {
-      if (!cpu_supports(level)) continue;
-      SCOPED_TRACE(to_json(config) + " " + cpu_kernels(level).name);
-      auto network = make_cpu_network(net, {}, level);
+// Every way of computing that this processor has.
+std::vector<CpuConfig> cpu_configs() {
+  std::vector<CpuConfig> configs;
+  for (const CpuLevel level : {CpuLevel::Baseline, CpuLevel::Avx2, CpuLevel::Avx512}) {
+    for (const Arithmetic arithmetic : {Arithmetic::Fp32, Arithmetic::Bf16, Arithmetic::Int8}) {
+      if (!cpu_supports(level, arithmetic)) continue;
+      for (const ConvMethod method : {ConvMethod::Direct, ConvMethod::Winograd}) {
+        if (arithmetic == Arithmetic::Int8 && method == ConvMethod::Winograd) continue;
+        for (const int threads : {1, 2, 3}) configs.push_back({level, arithmetic, method, threads});
+      }
+    }
+  }
+  return configs;
+}
+
+// The largest difference that a way of computing may make to an output.
+double tolerance(const CpuConfig& config, double want) {
+  return (1 + std::abs(want)) * (config.arithmetic == Arithmetic::Fp32 ? 1e-5 : 0.04);
+}
+
+TEST(CpuNetwork, EveryWayOfComputingComputesTheDefinition) {
+  for (const ArchConfig& arch : varied_configs()) {
+    NetFile net = random_net(arch, 5);
+    const auto planes = random_planes(3, arch.input_planes, 6);
+    const auto ranges = calibrate_int8(net, planes, 3);
+    ASSERT_TRUE(ranges) << ranges.error().message;
+    net.metadata["int8_ranges"] = to_json(*ranges);
+    const std::size_t size = static_cast<std::size_t>(arch.input_planes) * 64;
+    for (const CpuConfig& config : cpu_configs()) {
+      auto network = make_cpu_network(net, config);
       ASSERT_TRUE(network) << network.error().message;
-      const Outputs got = run(**network, planes, 2);
-      for (std::size_t p = 0; p < 2; ++p) {
+      SCOPED_TRACE(to_json(arch) + " " + (*network)->info().arithmetic);
+      const Outputs got = run(**network, planes, 3);
+      for (std::size_t p = 0; p < 3; ++p) {
         PlainOps ops(net, std::span(planes).subspan(p * size, size));
-        const auto want = run_architecture(config, ops);
-        ASSERT_NEAR(got.value[p], want.value[0], 1e-5);
+        const auto want = run_architecture(arch, ops);
+        ASSERT_NEAR(got.value[p], want.value[0], tolerance(config, want.value[0]));
         for (std::size_t i = 0; i < want.policy.size(); ++i) {
-          ASSERT_NEAR(got.policy[p * want.policy.size() + i], want.policy[i], 1e-5) << i;
+          ASSERT_NEAR(got.policy[p * want.policy.size() + i], want.policy[i],
+                      tolerance(config, want.policy[i]))
+              << i;
         }
       }
     }
@@ -190,7 +214,7 @@ TEST(CpuNetwork, ClonesRunInThreadsOfTheirOwn) {
 // PyTorch's own outputs for its own file: tests/data/golden/rdt_tiny.py.
 TEST(CpuNetwork, ComputesAPyTorchCheckpointAsPyTorchDoes) {
   const auto bytes = testing::read_bytes(test::data_path("golden/rdt_tiny.pt.zst"));
-  auto network = load_cpu_network(bytes, "tiny");
+  auto network = load_cpu_network(bytes, "tiny", {.precision = Precision::Fp32});
   ASSERT_TRUE(network) << network.error().message;
   std::vector<float> planes;
   for (int p = 0; p < 19; ++p) {
@@ -211,7 +235,8 @@ TEST(CpuNetwork, ComputesRdtChessAsItDoesItself) {
   const auto weights = test::shared_path("golden/rdt_plain_golden.pt.zst");
   const auto outputs_path = test::shared_path("golden/rdt_plain_outputs.jsonl");
   if (!weights || !outputs_path) GTEST_SKIP() << "no golden data beside the checkout";
-  auto network = load_cpu_network(testing::read_bytes(*weights), "golden");
+  auto network =
+      load_cpu_network(testing::read_bytes(*weights), "golden", {.precision = Precision::Fp32});
   ASSERT_TRUE(network) << network.error().message;
 
   int rows = 0;

@@ -1,0 +1,19 @@
+#include <immintrin.h>
+
+#include "nn/cpu_kernels.h"
+
+// After the includes: their inline functions stay fit for every processor.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")
+
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in g++ 12's own header, falsely
+
+#define TAHL_LEVEL avx512_bf16
+#define TAHL_NAME "avx512-bf16"
+#define TAHL_LANES 16
+#define TAHL_SQUARES 8
+#define TAHL_BF16 1
+#define TAHL_INT8 0
+#include "nn/cpu_kernels_impl.h"
+
+#pragma GCC pop_options
