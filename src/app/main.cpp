@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_train_command(app, exit_code);
   add_encode_command(app, exit_code);
   add_perft_command(app, exit_code);
+  add_bench_command(app, exit_code);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) app.parse("uci");

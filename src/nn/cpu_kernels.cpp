@@ -58,6 +58,7 @@ const CpuKernels& cpu_kernels(CpuLevel level, Arithmetic arithmetic) {
       both.conv3_winograd = nullptr;
       both.prepare_direct = avx512_int8::kKernels.prepare_direct;
       both.conv3_direct = avx512_int8::kKernels.conv3_direct;
+      both.peak = avx512_int8::kKernels.peak;
       return both;
     }();
     return int8;

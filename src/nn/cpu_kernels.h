@@ -57,14 +57,14 @@ struct ConvArgs {
   Activation activation = Activation::None;
 };
 
-// out[row] = activation(weights[row] * in + bias) for rows [begin, end), a multiple of 4; rows
+// out[row] = activation(weights[row] * in + bias) for rows [begin, end), multiples of 32; rows
 // beyond the last are zeros.
 struct LinearArgs {
   int positions = 0;
   int in_size = 0, out_size = 0;             // padded already
   int begin = 0, end = 0;                    // rows
   const float* in = nullptr;                 // vector
-  const void* weights = nullptr;             // [out_size][in_size], floats or bfloat16
+  const void* weights = nullptr;             // [out block][in_size][block], floats or bfloat16
   const float* bias = nullptr;               // [out_size]
   float* out = nullptr;                      // vector
   Activation activation = Activation::None;  // None or Relu
@@ -120,6 +120,9 @@ struct CpuKernels {
   // floats [channels][64] -> board with `stride` cells a square, a position
   void (*load_planes)(const float* planes, int channels, int stride, void* out) = nullptr;
   void (*activate_vector)(const float* x, float* out, int n, Activation activation) = nullptr;
+  // Nothing but products in registers, 3x3 convolutions' ones: what a core can do at most. Returns
+  // how many multiplications with additions it did in `n` rounds.
+  double (*peak)(long n) = nullptr;
 };
 
 bool cpu_supports(CpuLevel level, Arithmetic arithmetic = Arithmetic::Fp32);

@@ -6,7 +6,9 @@
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")
 
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in g++ 12's own header, falsely
+// In g++ 12's own header, falsely.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #define TAHL_LEVEL avx512_bf16
 #define TAHL_NAME "avx512-bf16"

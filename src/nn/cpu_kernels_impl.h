@@ -281,11 +281,14 @@ void conv3_direct(const ConvArgs& args) {
 #endif
 }
 
-// Products of kRows rows of n words, `stride` apart, with n x two vectors of weights.
-template <int kRows>
+// Products of kRows rows of n words, `stride` apart, with n x two vectors of weights. Meanwhile
+// kFetch cache lines from `next` on are fetched for each of the n.
+template <int kRows, int kFetch = 0>
 TAHL_INLINE void multiply_rows(Sum (&sum)[kRows][2], const Word* rows, int stride, int n,
-                               const Word* weights) {
+                               const Word* weights, [[maybe_unused]] const Word* next = nullptr) {
   for (int c = 0; c < n; ++c, weights += kBlock) {
+#pragma GCC unroll 2
+    for (int i = 0; i < kFetch; ++i) __builtin_prefetch(next + (c * kFetch + i) * 16);
     Factors w0, w1;
     load_factors(weights, w0);
     load_factors(weights + kLanes, w1);
@@ -297,6 +300,23 @@ TAHL_INLINE void multiply_rows(Sum (&sum)[kRows][2], const Word* rows, int strid
       dot(sum[r][1], x, w1);
     }
   }
+}
+
+double peak(long n) {
+  Sum sum[8][2] = {};
+  // Told apart, or the compiler would see that all sums are the same.
+  for (int r = 0; r < 8; ++r) __asm__("" : "+x"(sum[r][0]), "+x"(sum[r][1]));
+  Factors x = {}, w = {};
+  for (long i = 0; i < n; ++i) {
+    __asm__ volatile("" : "+x"(x), "+x"(w));
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; ++r) {
+      dot(sum[r][0], x, w);
+      dot(sum[r][1], w, x);
+    }
+  }
+  for (int r = 0; r < 8; ++r) __asm__ volatile("" : : "x"(sum[r][0]), "x"(sum[r][1]));
+  return static_cast<double>(n) * 16 * kLanes * kGroup;
 }
 
 #if TAHL_INT8
@@ -334,6 +354,11 @@ void conv1(const ConvArgs& args) {
   }
   finish(args);
 }
+
+template <int kValue>
+struct Int {
+  static constexpr int value = kValue;
+};
 
 // ---- Winograd's convolution, F(4x4, 3x3) ----
 //
@@ -429,11 +454,11 @@ void prepare_winograd(const PrepareArgs& args) {
   }
 }
 
-template <int kRows>
+template <int kRows, int kFetch>
 TAHL_INLINE void multiply_group(const Word* in, int in_words, int n, const Word* weights,
-                                float* out) {
+                                const Word* next, float* out) {
   Sum sum[kRows][2] = {};
-  multiply_rows<kRows>(sum, in, in_words, n, weights);
+  multiply_rows<kRows, kFetch>(sum, in, in_words, n, weights, next);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     TAHL_STORE(out + r * 36 * kBlock, sum[r][0]);
@@ -489,15 +514,27 @@ void conv3_winograd(const ConvArgs& args) {
     for (int i = 0; i < 36; ++i, weights += n * kBlock) {
       const Word* in = static_cast<const Word*>(args.in);
       float* out = args.scratch + i * kBlock;
+      // The first groups fetch the weights of the next of the 36: half of them each, if there are
+      // two groups.
+      const Word* next = weights + n * kBlock;
+      constexpr int kHalf = kBlock * sizeof(Word) / 64 / 2;  // lines
       int tile = 0;
-      for (; tile + kSquares <= tiles; tile += kSquares) {
-        multiply_group<kSquares>(in + i * point_stride(kSquares, in_words), in_words, n, weights,
-                                 out);
+      const auto group = [&](auto rows, auto fetch) __attribute__((always_inline)) {
+        multiply_group<rows.value, fetch.value>(in + i * point_stride(rows.value, in_words),
+                                                in_words, n, weights, next, out);
         in += group_stride(in_words);
         out += kSquares * 36 * kBlock;
+        tile += rows.value;
+      };
+      if (tiles < 2 * kSquares) {
+        if (tiles >= kSquares) group(Int<kSquares>(), Int<2 * kHalf>());
+      } else {
+        group(Int<kSquares>(), Int<kHalf>());
+        next += n * kBlock / 2;
+        group(Int<kSquares>(), Int<kHalf>());
+        while (tile + kSquares <= tiles) group(Int<kSquares>(), Int<0>());
       }
-      if (tile < tiles)
-        multiply_group<4>(in + i * point_stride(4, in_words), in_words, n, weights, out);
+      if (tile < tiles) group(Int<4>(), Int<2 * kHalf>());
     }
     const Finish f = finish_of(args, channel);
     for (int tile = 0; tile < tiles; ++tile) {
@@ -524,41 +561,54 @@ TAHL_INLINE void load_weights(const Half* w, Vec& x) {
 }
 
 TAHL_INLINE float total_of(const Vec& x) {
+#if TAHL_LANES == 16
+  return _mm512_reduce_add_ps(reinterpret_cast<__m512>(x));
+#else
   float total = 0;
   for (int lane = 0; lane < kLanes; ++lane) total += x[lane];
   return total;
+#endif
 }
 
-// Four rows at a time: four streams keep the memory busy, and the rows stay in the cache for every
-// position of the chunk.
-template <class Weight>
-TAHL_INLINE void linear_of(const LinearArgs& args) {
-  for (int row = args.begin; row < args.end; row += 4) {
-    const Weight* weights =
-        static_cast<const Weight*>(args.weights) + static_cast<long>(row) * args.in_size;
-    for (int p = 0; p < args.positions; ++p) {
-      const float* in = args.in + static_cast<long>(p) * args.in_size;
-      Vec sum[4][2] = {};
-      for (int i = 0; i < args.in_size; i += kBlock) {
-        const Vec x0 = TAHL_LOAD(in + i), x1 = TAHL_LOAD(in + i + kLanes);
+// kPositions vectors times a block of outputs. Two sums an output hide the latency; always two, so
+// that a position's result does not depend on its company.
+template <int kPositions, class Weight>
+TAHL_INLINE void linear_block(const LinearArgs& args, int first, int row, const Weight* weights) {
+  const float* in = args.in + static_cast<long>(first) * args.in_size;
+  constexpr int kParts = 2;
+  Vec sum[kParts][kPositions][2] = {};
+  for (int i = 0; i < args.in_size; i += kParts) {
 #pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) {
-          const Weight* w = weights + static_cast<long>(r) * args.in_size + i;
-          Vec w0, w1;
-          load_weights(w, w0);
-          load_weights(w + kLanes, w1);
-          sum[r][0] += x0 * w0;
-          sum[r][1] += x1 * w1;
-        }
-      }
-      float* out = args.out + static_cast<long>(p) * args.out_size + row;
-      for (int r = 0; r < 4; ++r) {
-        const Vec both = sum[r][0] + sum[r][1];
-        float total = args.bias[row + r] + total_of(both);
-        if (args.activation == Activation::Relu && !(total > 0)) total = 0;
-        out[r] = total;
+    for (int part = 0; part < kParts; ++part) {
+      Vec w0, w1;
+      load_weights(weights + (i + part) * kBlock, w0);
+      load_weights(weights + (i + part) * kBlock + kLanes, w1);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPositions; ++p) {
+        const float x = in[static_cast<long>(p) * args.in_size + i + part];
+        sum[part][p][0] += x * w0;
+        sum[part][p][1] += x * w1;
       }
     }
+  }
+  for (int p = 0; p < kPositions; ++p) {
+    for (int j = 0; j < 2; ++j) {
+      Vec total = TAHL_LOAD(args.bias + row + j * kLanes);
+      for (int part = 0; part < kParts; ++part) total += sum[part][p][j];
+      if (args.activation == Activation::Relu) relu_in_place(total);
+      TAHL_STORE(args.out + static_cast<long>(first + p) * args.out_size + row + j * kLanes, total);
+    }
+  }
+}
+
+template <class Weight>
+TAHL_INLINE void linear_of(const LinearArgs& args) {
+  for (int row = args.begin; row < args.end; row += kBlock) {
+    const Weight* weights =
+        static_cast<const Weight*>(args.weights) + static_cast<long>(row) * args.in_size;
+    int p = 0;
+    for (; p + 4 <= args.positions; p += 4) linear_block<4>(args, p, row, weights);
+    for (; p < args.positions; ++p) linear_block<1>(args, p, row, weights);
   }
 }
 void linear(const LinearArgs& args) { linear_of<float>(args); }
@@ -596,7 +646,7 @@ float dot_half(const float* x, const void* w, int n) {
 
 void scale_bias(const ScaleBiasArgs& args) {
   const int stride = pad(args.channels);
-  const Cell* residual = static_cast<const Cell*>(args.residual);
+  const bool relu = args.activation == Activation::Relu;
   for (int p = 0; p < args.positions; ++p) {
     const float* both = args.both + static_cast<long>(p) * args.both_stride;
     for (int c = args.range.begin; c < args.range.end; c += kLanes) {
@@ -605,20 +655,28 @@ void scale_bias(const ScaleBiasArgs& args) {
       Vec bias = {};
       for (int lane = 0; lane < kLanes && c + lane < args.channels; ++lane)
         bias[lane] = both[args.channels + c + lane];
-      for (int square = 0; square < 64; ++square) {
-        const long at = (static_cast<long>(p) * 64 + square) * stride + c;
-        Vec x, r;
-        load_cells(static_cast<const Cell*>(args.in) + at, x);
+      const long board = static_cast<long>(p) * 64 * stride + c;
+      const Cell* in = static_cast<const Cell*>(args.in) + board;
+      const Cell* residual =
+          args.residual == nullptr ? nullptr : static_cast<const Cell*>(args.residual) + board;
+      Cell* out = static_cast<Cell*>(args.out) + board;
+      for (int square = 0; square < 64; ++square, in += stride, out += stride) {
+        Vec x;
+        load_cells(in, x);
         x = scale * x + bias;
         if (residual != nullptr) {
-          load_cells(residual + at, r);
+          Vec r;
+          load_cells(residual + square * stride, r);
           x += r;
         }
-        activate_in_place(x, args.activation);
-        store_cells(static_cast<Cell*>(args.out) + at, x);
+        if (relu) relu_in_place(x);
+        store_cells(out, x);
       }
     }
   }
+  if (args.activation != Activation::None && !relu)
+    activate({args.positions, stride, args.range, args.out, nullptr, nullptr, args.out},
+             args.activation);
 }
 
 template <class F>
@@ -701,7 +759,8 @@ constexpr CpuKernels kKernels{.name = TAHL_NAME,
                               .block = kBlock,
                               .rows = kSquares,
                               .prepare_direct = quantize,
-                              .conv3_direct = conv3_direct};
+                              .conv3_direct = conv3_direct,
+                              .peak = peak};
 #else
 extern const CpuKernels kKernels;
 constexpr CpuKernels kKernels{TAHL_NAME,
@@ -725,7 +784,8 @@ constexpr CpuKernels kKernels{TAHL_NAME,
                               pool,
                               to_floats,
                               load_planes,
-                              activate_vector};
+                              activate_vector,
+                              peak};
 #endif
 
 #undef TAHL_INLINE

@@ -6,7 +6,9 @@
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")
 
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in g++ 12's own header, falsely
+// In g++ 12's own header, falsely.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #define TAHL_LEVEL avx512_int8
 #define TAHL_NAME "avx512-vnni"

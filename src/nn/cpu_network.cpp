@@ -95,7 +95,7 @@ class CpuNetwork : public Network {
   };
   struct Workspace {
     std::vector<Bytes> slots;
-    std::vector<Bytes> scratch;  // one a part
+    std::vector<Bytes> scratch, prepared;  // one a part
   };
 
   std::size_t input_size() const { return static_cast<std::size_t>(info_->input_planes) * 64; }
@@ -107,14 +107,19 @@ class CpuNetwork : public Network {
     Workspace& w = workspaces_[static_cast<std::size_t>(workspace)];
     if (!w.slots.empty()) return;
     for (const std::size_t size : program_->slots) w.slots.push_back(make_bytes(size));
-    for (int part = 0; part < team_.size(); ++part)
+    // Only the first workspace is ever shared.
+    for (int part = 0; part < (workspace == 0 ? team_.size() : 1); ++part) {
       w.scratch.push_back(make_bytes(program_->scratch * sizeof(float)));
+      w.prepared.push_back(make_bytes(program_->prepared));
+    }
   }
 
   const CpuStep& at(int step) const { return program_->steps[static_cast<std::size_t>(step)]; }
   template <class T = void>
   T* result(const CpuStep& step, const Share& share) {
     Workspace& w = workspaces_[static_cast<std::size_t>(share.workspace)];
+    if (step.kind == CpuStep::Kind::Prepare)
+      return reinterpret_cast<T*>(w.prepared[static_cast<std::size_t>(share.part)].get());
     return reinterpret_cast<T*>(w.slots[static_cast<std::size_t>(step.slot)].get());
   }
 
@@ -140,15 +145,9 @@ class CpuNetwork : public Network {
     }
   }
 
-  // Whether only the wanted rows of this layer are computed, straight into the output.
-  bool is_sparse(const CpuStep& step, const Pass& pass) const {
-    return &step == &at(program_->policy) && step.kind == CpuStep::Kind::Linear &&
-           step.activation == Activation::None && !pass.wanted->begin.empty();
-  }
-
   void write_policy(const Pass& pass, int first, int p, const Share& share) {
     const CpuStep& logits = at(program_->policy);
-    if (is_sparse(logits, pass)) return;
+    if (logits.kind == CpuStep::Kind::Rows) return;
     float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
     const float* in = result<float>(logits, share) + static_cast<std::size_t>(p) * logits.size;
     if (logits.kind != CpuStep::Kind::Flatten) {
@@ -193,7 +192,7 @@ class CpuNetwork : public Network {
         if (observer_) observer_(step, static_cast<const float*>(input(0)), positions);
         (program_->method == ConvMethod::Winograd ? kernels.prepare_winograd
                                                   : kernels.prepare_direct)(
-            {positions, step.channels, range, input(0), step.prepare_scale, out});
+            {positions, step.channels, {0, stride}, input(0), step.prepare_scale, out});
         break;
       case Kind::Conv3:
       case Kind::Conv1: {
@@ -208,7 +207,10 @@ class CpuNetwork : public Network {
         break;
       }
       case Kind::Linear:
-        linear(step, pass, first, positions, share);
+        linear(step, positions, share);
+        break;
+      case Kind::Rows:
+        rows(step, pass, first, positions, share);
         break;
       case Kind::Pool:
         kernels.pool({positions, stride, range, input(0), nullptr, nullptr, out});
@@ -252,34 +254,45 @@ class CpuNetwork : public Network {
     }
   }
 
-  void linear(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
+  static const void* weights_of(const CpuStep& step) {
+    return step.half_weights.empty() ? static_cast<const void*>(step.weights.data())
+                                     : static_cast<const void*>(step.half_weights.data());
+  }
+
+  void linear(const CpuStep& step, int positions, const Share& share) {
     const CpuKernels& kernels = *program_->kernels;
     const CpuStep& from = at(step.inputs[0]);
-    const float* in = result<float>(from, share);
+    const auto [begin, end] = range_of(static_cast<int>(step.size), share);
+    (step.half_weights.empty() ? kernels.linear : kernels.linear_half)(
+        {positions, static_cast<int>(from.size), static_cast<int>(step.size), begin, end,
+         result<float>(from, share), weights_of(step), step.bias.data(), result<float>(step, share),
+         step.activation});
+  }
+
+  // Straight into the output.
+  void rows(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
+    const CpuKernels& kernels = *program_->kernels;
+    const CpuStep& from = at(step.inputs[0]);
     const bool half = !step.half_weights.empty();
-    const void* weights = half ? static_cast<const void*>(step.half_weights.data())
-                               : static_cast<const void*>(step.weights.data());
+    const auto dot = half ? kernels.dot_half : kernels.dot;
     const std::size_t row_bytes = from.size * (half ? sizeof(std::uint16_t) : sizeof(float));
-    if (is_sparse(step, pass)) {
-      for (int p = 0; p < positions; ++p) {
-        const float* x = in + static_cast<std::size_t>(p) * from.size;
-        float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
-        const auto wanted = wanted_of(pass, first + p);
-        for (std::size_t i = static_cast<std::size_t>(share.part); i < wanted.size();
-             i += static_cast<std::size_t>(share.parts)) {
-          const std::size_t row = wanted[i];
-          const void* w = static_cast<const std::byte*>(weights) + row * row_bytes;
-          out[row] = (half ? kernels.dot_half : kernels.dot)(x, w, static_cast<int>(from.size)) +
-                     step.bias[row];
-        }
-      }
+    const auto* weights = static_cast<const std::byte*>(weights_of(step));
+    const auto compute = [&](int p, std::size_t row) {
+      const float* x = result<float>(from, share) + static_cast<std::size_t>(p) * from.size;
+      pass.policy[static_cast<std::size_t>(first + p) * policy_size() + row] =
+          dot(x, weights + row * row_bytes, static_cast<int>(from.size)) + step.bias[row];
+    };
+    const auto part = static_cast<std::size_t>(share.part);
+    const auto parts = static_cast<std::size_t>(share.parts);
+    if (pass.wanted->begin.empty()) {
+      for (std::size_t row = part; row < policy_size(); row += parts)
+        for (int p = 0; p < positions; ++p) compute(p, row);
       return;
     }
-    const int fours = static_cast<int>(step.size) / 4;
-    (half ? kernels.linear_half : kernels.linear)(
-        {positions, static_cast<int>(from.size), static_cast<int>(step.size),
-         fours * share.part / share.parts * 4, fours * (share.part + 1) / share.parts * 4, in,
-         weights, step.bias.data(), result<float>(step, share), step.activation});
+    for (int p = 0; p < positions; ++p) {
+      const auto wanted = wanted_of(pass, first + p);
+      for (std::size_t i = part; i < wanted.size(); i += parts) compute(p, wanted[i]);
+    }
   }
 
   void concat(const CpuStep& step, int positions, const Share& share) {
@@ -326,13 +339,14 @@ Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig&
     if (!found) return tl::unexpected(found.error());
     ranges = std::move(*found);
   }
+  auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, kernels, config.method, ranges));
   auto info = std::make_shared<NetInfo>(NetInfo{.arch = net.arch,
                                                 .encoding = net.encoding,
                                                 .input_planes = net.arch.input_planes,
                                                 .policy_outputs = policy_outputs(net.arch),
                                                 .metadata = net.metadata,
-                                                .arithmetic = describe(kernels, config)});
-  auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, kernels, config.method, ranges));
+                                                .arithmetic = describe(kernels, config),
+                                                .macs = program->macs});
   return std::make_unique<CpuNetwork>(std::move(info), std::move(program), config.threads);
 }
 

@@ -106,6 +106,7 @@ class Compiler {
     GraphBuilder graph(net_.arch.input_planes);
     const auto outputs = run_architecture(net_.arch, graph);
     nodes_ = &graph.nodes();
+    policy_node_ = outputs.policy;
     uses_.assign(nodes_->size(), 0);
     for (const Node& node : *nodes_) {
       for (int input : node.inputs) ++uses_[static_cast<std::size_t>(input)];
@@ -228,6 +229,7 @@ class Compiler {
             (made.bias[o] - tensor(norm + ".running_mean")[o]) * gain + tensor(norm + ".bias")[o];
       }
     }
+    program_.macs += static_cast<double>(weights.size()) * 64;
     PackedConv packed =
         pack_conv(kernels, program_.method, weights, node.channels, in, node.kernel);
     made.weights = std::move(packed.words);
@@ -241,35 +243,37 @@ class Compiler {
   }
 
   int linear(const Node& node) {
-    const int index = push(Kind::Linear, node);
+    const bool is_policy = &node == &this->node(policy_node_);
+    const int index = push(is_policy ? Kind::Rows : Kind::Linear, node);
     CpuStep& made = step(index);
     const Node& input = this->node(node.inputs[0]);
     const auto in = static_cast<std::size_t>(input.channels);
     const auto out = static_cast<std::size_t>(node.channels);
     const std::size_t padded_in = step(made.inputs[0]).size;
     const std::vector<float>& weights = tensor(node.name + ".weight");
-    std::vector<float> rows(padded_in * static_cast<std::size_t>(pad(node.channels)), 0);
+    program_.macs += static_cast<double>(weights.size());
+    // PyTorch flattens by channels, we by squares.
+    const bool by_squares = input.op == Node::Op::Flatten;
+    const auto column = [&](std::size_t i) {
+      return by_squares ? i % 64 * (padded_in / 64) + i / 64 : i;
+    };
+    std::vector<float> packed(padded_in * made.size, 0);
+    const auto block = static_cast<std::size_t>(program_.kernels->block);
     for (std::size_t o = 0; o < out; ++o) {
-      const float* from = &weights[o * in];
-      float* to = &rows[o * padded_in];
-      if (input.op != Node::Op::Flatten) {
-        std::copy_n(from, in, to);
-        continue;
+      for (std::size_t i = 0; i < in; ++i) {
+        const std::size_t at = is_policy ? o * padded_in + column(i)
+                                         : (o / block * padded_in + column(i)) * block + o % block;
+        packed[at] = weights[o * in + i];
       }
-      // PyTorch flattens by channels, we by squares.
-      const std::size_t channels = in / 64, stride = padded_in / 64;
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t square = 0; square < 64; ++square)
-          to[square * stride + c] = from[c * 64 + square];
     }
     if (program_.kernels->arithmetic == Arithmetic::Fp32) {
-      made.weights.reserve(rows.size());
-      for (const float x : rows) made.weights.push_back(std::bit_cast<std::uint32_t>(x));
+      made.weights.reserve(packed.size());
+      for (const float x : packed) made.weights.push_back(std::bit_cast<std::uint32_t>(x));
     } else {
-      made.half_weights.reserve(rows.size());
-      for (const float x : rows) made.half_weights.push_back(bfloat16_from_float(x));
+      made.half_weights.reserve(packed.size());
+      for (const float x : packed) made.half_weights.push_back(bfloat16_from_float(x));
     }
-    made.bias.assign(static_cast<std::size_t>(pad(node.channels)), 0);
+    made.bias.assign(made.size, 0);
     std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     return index;
   }
@@ -278,8 +282,6 @@ class Compiler {
   std::size_t bytes(const CpuStep& s) const {
     const CpuKernels& kernels = *program_.kernels;
     const auto chunk = static_cast<std::size_t>(program_.chunk);
-    if (s.kind == Kind::Prepare)
-      return prepared_bytes(kernels, program_.method, s.channels, program_.chunk);
     if (!s.is_board) return s.size * sizeof(float) * chunk;
     return static_cast<std::size_t>(pad(s.channels) * 64 * kernels.cell_bytes) * chunk;
   }
@@ -298,6 +300,12 @@ class Compiler {
     }
     std::vector<int> free_from;  // of a slot: the step after which it may be written
     for (int i = 0; i < count; ++i) {
+      if (step(i).kind == Kind::Prepare) {
+        program_.prepared = std::max(
+            program_.prepared,
+            prepared_bytes(*program_.kernels, program_.method, step(i).channels, program_.chunk));
+        continue;
+      }
       int slot = -1;
       for (std::size_t s = 0; s < program_.slots.size(); ++s) {
         if (program_.slots[s] == bytes(step(i)) && free_from[s] < i) slot = static_cast<int>(s);
@@ -317,7 +325,8 @@ class Compiler {
 
   // Threads that share a position each own some channels of every board (CpuNetwork), the same of
   // all boards with as many. A step that reads or overwrites what may be another thread's must wait
-  // for all to have come so far.
+  // for all to have come so far. What a convolution prepares each thread makes for itself, whole:
+  // to read a board from another core's cache costs less than to share what is twice its size.
   void place_barriers() {
     struct Access {
       int slot;
@@ -326,19 +335,21 @@ class Compiler {
     };
     const auto accesses_of = [&](const CpuStep& s) {
       std::vector<Access> accesses;
-      const bool only_own = s.kind == Kind::Prepare || s.kind == Kind::Mix || s.kind == Kind::Add ||
+      const bool only_own = s.kind == Kind::Mix || s.kind == Kind::Add ||
                             s.kind == Kind::Activate || s.kind == Kind::Pool ||
                             s.kind == Kind::Flatten || s.kind == Kind::ScaleBias;
       for (const int input : s.inputs) {
         const CpuStep& in = step(input);
-        accesses.push_back({in.slot, false, only_own && in.is_board ? pad(in.channels) : 0});
+        if (in.kind != Kind::Prepare)
+          accesses.push_back({in.slot, false, only_own && in.is_board ? pad(in.channels) : 0});
       }
       if (s.residual >= 0) {
         const CpuStep& in = step(s.residual);
         accesses.push_back({in.slot, false, pad(in.channels)});
       }
       const bool by_channels = s.is_board && s.kind != Kind::Input && s.kind != Kind::Concat;
-      accesses.push_back({s.slot, true, by_channels ? pad(s.channels) : 0});
+      if (s.kind != Kind::Prepare)
+        accesses.push_back({s.slot, true, by_channels ? pad(s.channels) : 0});
       return accesses;
     };
     std::vector<Access> since;  // the last barrier
@@ -360,6 +371,7 @@ class Compiler {
   const Int8Ranges& ranges_;
   CpuProgram program_;
   const std::vector<Node>* nodes_ = nullptr;
+  int policy_node_ = -1;
   std::vector<int> uses_;
   std::vector<int> step_of_;
 };

@@ -21,6 +21,7 @@ struct CpuStep {
     Conv3,      // 3x3; with activation and residual
     Conv1,      // 1x1; the same
     Linear,     // with activation
+    Rows,       // the same without, its rows one by one: a policy of which few are wanted
     Pool,       // board -> vector of means
     Flatten,    // board -> vector [square][pad(channels)]
     Concat,     // two boards
@@ -41,7 +42,7 @@ struct CpuStep {
   std::vector<float> bias, scale;
   float prepare_scale = 1;  // PrepareArgs::scale
   std::size_t size = 0;     // floats of a vector, a position
-  int slot = -1;            // where the result lies
+  int slot = -1;            // where the result lies; what is prepared lies with each thread
   bool barrier = false;     // threads that share the channels must have come as far as here
 };
 
@@ -52,7 +53,9 @@ struct CpuProgram {
   std::vector<CpuStep> steps;
   std::vector<std::size_t> slots;  // bytes of each slot of the workspace
   std::size_t scratch = 0;         // floats of each thread's own
-  int policy = 0, value = 0;       // steps whose results are the outputs
+  std::size_t prepared = 0;        // bytes, too
+  double macs = 0;  // multiplications with additions a position, every convolution as written
+  int policy = 0, value = 0;  // steps whose results are the outputs
 };
 
 // The largest input of each 3x3 convolution that bytes can express, by the convolution's name.

@@ -24,6 +24,7 @@ struct NetInfo {
   int value_outputs = 1;                        // 1: expected result; 3: win, draw, loss
   std::map<std::string, std::string> metadata;  // training run, data, title: free text
   std::string arithmetic;                       // for people: how it is computed here
+  double macs = 0;  // multiplications with additions of a position, as the net is written
 };
 
 // How to compute. Auto is the fastest that was shown to agree with fp32 (docs/inference.md).

@@ -1,0 +1,253 @@
+// tahl bench nn: how fast a net runs here, in every way that this processor can compute it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "app/commands.h"
+#include "app/console.h"
+#include "app/cpu_name.h"
+#include "app/interrupt.h"
+#include "nn/cpu_network.h"
+#include "nn/evaluator.h"
+
+namespace tahl::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchCommand {
+  std::string net;
+  std::vector<int> batches{1, 8, 32, 128};
+  std::vector<int> threads{1, 2};
+  int rounds = 7;
+  std::string only;
+  bool json = false;
+};
+
+// A net of that shape whose weights are as training starts.
+nn::NetFile net_of_shape(const nn::ArchConfig& arch) {
+  nn::NetFile net;
+  net.arch = arch;
+  std::mt19937 random(1);
+  for (const nn::ParameterSpec& spec : nn::list_parameters(arch)) {
+    const float bound = 1 / std::sqrt(static_cast<float>(spec.fan_in));
+    std::uniform_real_distribution<float> draw(-bound, bound);
+    const bool drawn = spec.kind == nn::ParameterKind::Weight ||
+                       (spec.kind == nn::ParameterKind::Bias && spec.start == 0);
+    nn::TensorData& tensor = net.tensors[spec.name];
+    tensor.shape = spec.shape;
+    for (std::size_t i = 0; i < spec.size(); ++i)
+      tensor.data.push_back(drawn ? draw(random) : spec.start);
+  }
+  return net;
+}
+
+Expected<nn::NetFile> find_net(const std::string& name) {
+  if (name == "rdt") return net_of_shape(nn::rdtchess_config());
+  if (name == "rdt2") return net_of_shape(nn::rdtchess2_config());
+  for (const nn::EmbeddedNet& net : nn::embedded_nets())
+    if (name.empty() || name == net.name) return nn::read_net(net.bytes, std::string(net.name));
+  if (name.empty()) return fail("bench: this program was built without a net; name one");
+  return nn::read_net(std::filesystem::path(name));
+}
+
+// Inputs that are like positions: few squares set. And the outputs of about as many moves as a
+// position has.
+struct Inputs {
+  std::vector<float> planes;
+  std::vector<std::uint16_t> wanted;
+  std::vector<std::uint32_t> begin{0};
+};
+Inputs make_inputs(const nn::NetInfo& info, int n) {
+  constexpr int kWanted = 35;
+  std::mt19937 random(2);
+  Inputs inputs;
+  inputs.planes.resize(static_cast<std::size_t>(n * info.input_planes * 64));
+  for (float& x : inputs.planes) x = random() % 16 == 0 ? 1.f : 0.f;
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; k < kWanted; ++k)
+      inputs.wanted.push_back(
+          static_cast<std::uint16_t>(random() % static_cast<unsigned>(info.policy_outputs)));
+    inputs.begin.push_back(static_cast<std::uint32_t>(inputs.wanted.size()));
+  }
+  return inputs;
+}
+
+double median(std::vector<double> x) {
+  std::ranges::sort(x);
+  return x[x.size() / 2];
+}
+
+// One way of computing, with one batch size.
+struct Row {
+  std::unique_ptr<nn::Network> network;
+  nn::CpuConfig config;
+  int batch = 0;
+  Inputs inputs;
+  std::vector<float> policy, value;
+  std::vector<double> milliseconds;  // a position, one a round
+
+  void pass() {
+    network->forward(inputs.planes, batch, {inputs.wanted, inputs.begin}, policy, value);
+  }
+  void measure() {
+    constexpr double kLeast = 60;  // milliseconds of a round
+    int passes = 0;
+    const auto begin = Clock::now();
+    double passed = 0;
+    while (passed < kLeast) {
+      pass();
+      ++passes;
+      passed = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    }
+    milliseconds.push_back(passed / (passes * batch));
+  }
+};
+
+// 10^9 multiplications with additions a second and core, in registers alone.
+double measure_peak(const nn::CpuKernels& kernels) {
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = Clock::now();
+    const double macs = kernels.peak(3'000'000);
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    best = std::max(best, macs / passed.count() / 1e9);
+  }
+  return best;
+}
+
+int run(const BenchCommand& command) {
+  auto net = find_net(command.net);
+  if (!net) return print_error(net.error());
+  std::vector<nn::CpuConfig> configs;
+  for (const nn::CpuLevel level :
+       {nn::CpuLevel::Baseline, nn::CpuLevel::Avx2, nn::CpuLevel::Avx512}) {
+    for (const nn::Arithmetic arithmetic :
+         {nn::Arithmetic::Fp32, nn::Arithmetic::Bf16, nn::Arithmetic::Int8}) {
+      if (!nn::cpu_supports(level, arithmetic)) continue;
+      for (const nn::ConvMethod method : {nn::ConvMethod::Direct, nn::ConvMethod::Winograd}) {
+        if (arithmetic == nn::Arithmetic::Int8 && method == nn::ConvMethod::Winograd) continue;
+        configs.push_back({level, arithmetic, method, 1});
+      }
+    }
+  }
+  const auto chosen = nn::choose_cpu_config(*net, {});
+  if (!chosen) return print_error(chosen.error());
+
+  std::vector<Row> rows;
+  for (nn::CpuConfig config : configs) {
+    for (const int threads : command.threads) {
+      config.threads = threads;
+      if (config.arithmetic == nn::Arithmetic::Int8 && !net->metadata.contains("int8_ranges")) {
+        // For the clock alone any range will do.
+        nn::Int8Ranges ranges;
+        for (const nn::ParameterSpec& spec : nn::list_parameters(net->arch))
+          if (spec.name.ends_with(".weight")) ranges[spec.name.substr(0, spec.name.size() - 7)] = 4;
+        net->metadata["int8_ranges"] = nn::to_json(ranges);
+      }
+      for (const int batch : command.batches) {
+        auto network = nn::make_cpu_network(*net, config);
+        if (!network) return print_error(network.error());
+        const nn::NetInfo& info = (*network)->info();
+        if (info.arithmetic.find(command.only) == std::string::npos) continue;
+        Row row;
+        row.inputs = make_inputs(info, batch);
+        row.policy.resize(static_cast<std::size_t>(batch * info.policy_outputs));
+        row.value.resize(static_cast<std::size_t>(batch * info.value_outputs));
+        row.network = std::move(*network);
+        row.config = config;
+        row.batch = batch;
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  if (rows.empty())
+    return print_error(
+        fmt::format("bench: no way of computing is called {}",
+                                   tahl::quoted(command.only)));
+
+  Interrupt interrupt;
+  for (Row& row : rows) row.pass();
+  for (int round = 0; round < command.rounds; ++round) {
+    for (Row& row : rows) {
+      if (interrupt.token().stop_requested()) return print_error("bench: interrupted");
+      row.measure();
+    }
+  }
+
+  const double macs = rows.front().network->info().macs;
+  nlohmann::json out{{"cpu", cpu_name()}, {"macs", macs}, {"rounds", command.rounds}};
+  if (!command.json)
+    fmt::print(
+        "{}; {:.1f} million multiplications with additions a position; medians of {} rounds in "
+        "turns\n"
+        "{:<44}{:>7}{:>13}{:>14}{:>10}\n",
+        cpu_name(), macs / 1e6, command.rounds, "", "batch", "ms/position", "positions/s",
+        "of peak");
+  for (const Row& row : rows) {
+    const double ms = median(row.milliseconds);
+    const double peak = measure_peak(nn::cpu_kernels(row.config.level, row.config.arithmetic)) *
+                        1e9 *
+                        std::min<double>(row.config.threads, std::thread::hardware_concurrency());
+    const double share = macs / (ms / 1000) / peak;
+    const std::string& name = row.network->info().arithmetic;
+    const bool is_chosen = row.config.arithmetic == chosen->arithmetic &&
+                           row.config.method == chosen->method && row.config.level == chosen->level;
+    if (command.json) {
+      out["rows"].push_back({{"name", name},
+                             {"batch", row.batch},
+                             {"threads", row.config.threads},
+                             {"milliseconds", ms},
+                             {"of_peak", share},
+                             {"chosen", is_chosen}});
+      continue;
+    }
+    fmt::print("{:<44}{:>7}{:>13.4f}{:>14.0f}{:>9.0f}%\n", name + (is_chosen ? " *" : ""),
+               row.batch, ms, 1000 / ms, 100 * share);
+  }
+  if (command.json)
+    fmt::print("{}\n", out.dump());
+  else
+    fmt::print(
+        "* what the program chooses. Of peak: of the products that the cores' registers allow; "
+        "Winograd needs a quarter of them.\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, int& exit_code) {
+  CLI::App* bench = app.add_subcommand("bench", "how fast this program is on this machine");
+  bench->require_subcommand(1);
+  CLI::App* command =
+      bench->add_subcommand("nn", "a net's forward pass, in every way there is here");
+  const auto options = std::make_shared<BenchCommand>();
+  command
+      ->add_option(
+          "net", options->net,
+          "net file, embedded net, or a shape: rdt, rdt2 (the embedded default if missing)")
+      ->type_name("NET");
+  command->add_option("--batch", options->batches, "positions a pass")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N,...");
+  command->add_option("--threads", options->threads, "threads a pass")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N,...");
+  command->add_option("--rounds", options->rounds, "rounds in turns")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  command->add_option("--only", options->only, "only ways whose name has this in it")
+      ->type_name("TEXT");
+  command->add_flag("--json", options->json, "one JSON object");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace tahl::app
