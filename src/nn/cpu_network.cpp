@@ -60,7 +60,7 @@ class CpuNetwork : public Network {
     if (n == 0) return;
     const FlushSubnormals flush;
     const Pass pass{planes, n, &wanted, policy, value};
-    const int chunk = program_->chunk, threads = team_.size();
+    const int chunk = program_->chunk, threads = team_.ready();
     // A thread takes whole chunks, so that nobody waits for anybody; but if there are not chunks
     // for all, they share each position by its channels.
     if (threads == 1) {

@@ -9,8 +9,10 @@
 namespace tahl::nn {
 
 // Threads that do one thing together, again and again, for some hundred microseconds at a time.
-// The caller is one of them. Waiting is spinning for a moment, then giving way (so that a busy
-// neighbour costs his share and no more), and between jobs, after a while, sleeping.
+// The caller is one of them. Waiting is spinning: a member that runs comes within microseconds. If
+// one does not, the system has put it aside for a busy neighbour, and who then gave way at each
+// barrier would lose a time slice at each. So the others spin on, give way only after long, and the
+// team rests: the next jobs the caller does alone, until a trial goes well again.
 class CpuTeam {
  public:
   explicit CpuTeam(int threads);  // >= 1, the caller's included
@@ -19,6 +21,8 @@ class CpuTeam {
   CpuTeam& operator=(const CpuTeam&) = delete;
 
   int size() const { return size_; }
+  // How many members the next job should count on: size(), or 1 while the team rests.
+  int ready();
   // Runs job(0) here and job(1) ... job(size - 1) on the others; returns when all have returned.
   // One caller at a time.
   void run(const std::function<void(int member)>& job);
@@ -30,8 +34,9 @@ class CpuTeam {
   // Keeps the workers on processors of their own: the scheduler likes to put a woken thread on the
   // waker's.
   void move_away(int member, int& processor);
+  // False if it took so long that a member must have been put aside.
   template <class Ready>
-  static void wait_until(const Ready& ready);
+  static bool wait_until(const Ready& ready);
 
   const int size_;
   std::vector<int> processors_;  // that this process may use
@@ -42,6 +47,10 @@ class CpuTeam {
   alignas(64) std::atomic<int> working_{0};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<unsigned> passed_{0};  // barriers
+  std::atomic<bool> stalled_{false};             // in this job
+  int resting_ = 0;                              // jobs that the caller still does alone
+  int rest_ = kShortestRest;                     // and how many after the next stall
+  static constexpr int kShortestRest = 8, kLongestRest = 512;
   std::vector<std::jthread> workers_;
 };
 
