@@ -36,7 +36,7 @@ class DnnlNetwork {
     input_->channels = net.arch.input_planes;
     // Nineteen channels would send it to its reference code.
     padded_input_ = (net.arch.input_planes + 31) / 32 * 32;
-    input_->out = memory({{batch_, padded_input_, 8, 8}, type_, memory::format_tag::nhwc}, engine_);
+    input_->out = make({{batch_, padded_input_, 8, 8}, type_, memory::format_tag::nhwc});
     outputs_ = run_architecture(net.arch, *this);
     finish(*outputs_.policy);
     finish(*outputs_.value);
@@ -132,7 +132,7 @@ class DnnlNetwork {
                                     dnnl::algorithm::pooling_avg_exclude_padding, x->out.get_desc(),
                                     out, {1, 1}, {8, 8}, {0, 0}, {0, 0}),
         engine_);
-    made->out = memory(pool.dst_desc(), engine_);
+    made->out = make(pool.dst_desc());
     push(dnnl::pooling_forward(pool), {{DNNL_ARG_SRC, x->out}, {DNNL_ARG_DST, made->out}});
     return made;
   }
@@ -151,7 +151,7 @@ class DnnlNetwork {
             dnnl::prop_kind::forward_inference, {shape, type_, any}, {weight_shape, type_, any},
             {{out}, memory::data_type::f32, memory::format_tag::x}, {{batch_, out}, type_, any}),
         engine_);
-    made->out = memory(product.dst_desc(), engine_);
+    made->out = make(product.dst_desc());
     const auto plain = shape.size() == 4 ? memory::format_tag::nchw : memory::format_tag::nc;
     push(dnnl::inner_product_forward(product),
          {{DNNL_ARG_SRC, in_format(x->out, product.src_desc())},
@@ -167,7 +167,7 @@ class DnnlNetwork {
     auto made = std::make_shared<Layer>();
     made->channels = x->channels + y->channels;
     const dnnl::concat::primitive_desc both(1, {x->out.get_desc(), y->out.get_desc()}, engine_);
-    made->out = memory(both.dst_desc(), engine_);
+    made->out = make(both.dst_desc());
     push(dnnl::concat(both), {{DNNL_ARG_MULTIPLE_SRC, x->out},
                               {DNNL_ARG_MULTIPLE_SRC + 1, y->out},
                               {DNNL_ARG_DST, made->out}});
@@ -176,10 +176,10 @@ class DnnlNetwork {
   Value scale_bias(Value x, Value both) {
     finish(*x);
     // Views of the two halves of the vector, which is plain.
-    memory plain({{batch_, both->channels}, type_, memory::format_tag::nc}, engine_);
+    memory plain = make({{batch_, both->channels}, type_, memory::format_tag::nc});
     reorder(both->out, plain);
     const auto half = [&](int offset) {
-      memory part({{batch_, x->channels, 1, 1}, type_, memory::format_tag::nhwc}, engine_);
+      memory part = make({{batch_, x->channels, 1, 1}, type_, memory::format_tag::nhwc});
       const memory::desc view = plain.get_desc()
                                     .submemory_desc({batch_, x->channels}, {0, offset})
                                     .reshape({batch_, x->channels, 1, 1});
@@ -207,12 +207,18 @@ class DnnlNetwork {
   void push(dnnl::primitive primitive, Arguments arguments) {
     program_.emplace_back(std::move(primitive), std::move(arguments));
   }
+  // Zeros: padding is read.
+  memory make(const memory::desc& desc) {
+    memory made(desc, engine_);
+    std::fill_n(static_cast<std::byte*>(made.get_data_handle()), desc.get_size(), std::byte{});
+    return made;
+  }
   void reorder(memory from, memory to) {
     push(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
   memory in_format(const memory& have, const memory::desc& want) {
     if (have.get_desc() == want) return have;
-    memory made(want, engine_);
+    memory made = make(want);
     reorder(have, made);
     return made;
   }
@@ -228,7 +234,7 @@ class DnnlNetwork {
                     memory::format_tag plain, const memory::desc& want) {
     memory from({shape, memory::data_type::f32, plain}, engine_);
     std::ranges::copy(x, static_cast<float*>(from.get_data_handle()));
-    memory made(want, engine_);
+    memory made = make(want);
     dnnl::reorder(from, made).execute(stream_, from, made);
     stream_.wait();
     return made;
@@ -275,11 +281,11 @@ class DnnlNetwork {
       // The sum is made in place; so a copy where the operand is needed again.
       const bool needed = layer.residual.use_count() > 2;
       layer.out = needed || layer.residual->out.get_desc() != conv.dst_desc()
-                      ? memory(conv.dst_desc(), engine_)
+                      ? make(conv.dst_desc())
                       : layer.residual->out;
       if (layer.out.get() != layer.residual->out.get()) reorder(layer.residual->out, layer.out);
     } else {
-      layer.out = memory(conv.dst_desc(), engine_);
+      layer.out = make(conv.dst_desc());
     }
     push(dnnl::convolution_forward(conv),
          {{DNNL_ARG_SRC, in_format(in, conv.src_desc())},
@@ -294,7 +300,7 @@ class DnnlNetwork {
   Value eltwise(Value x, dnnl::algorithm algorithm) {
     finish(*x);
     auto made = std::make_shared<Layer>(*x);
-    made->out = memory(x->out.get_desc(), engine_);
+    made->out = make(x->out.get_desc());
     const dnnl::eltwise_forward::primitive_desc each(
         dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, algorithm,
                                     x->out.get_desc(), 0, 0),
@@ -306,7 +312,7 @@ class DnnlNetwork {
     auto made = std::make_shared<Layer>();
     made->channels = like.channels;
     made->is_board = like.is_board;
-    made->out = memory(x.get_desc(), engine_);
+    made->out = make(x.get_desc());
     const dnnl::binary::primitive_desc two(
         dnnl::binary::desc(algorithm, x.get_desc(), y.get_desc(), made->out.get_desc()), engine_);
     push(dnnl::binary(two), {{DNNL_ARG_SRC_0, x}, {DNNL_ARG_SRC_1, y}, {DNNL_ARG_DST, made->out}});
