@@ -58,6 +58,9 @@ class NetworkEvaluator : public Evaluator {
     return std::make_unique<NetworkEvaluator>(network_->clone(), head_, name_);
   }
   std::string name() const override { return name_; }
+  int positions_read() const override {
+    return network_->info().encoding == "rdt19" ? 1 : Evaluator::positions_read();
+  }
 
  private:
   std::unique_ptr<Network> network_;
@@ -80,6 +83,7 @@ class UniformEvaluator : public Evaluator {
   }
   std::unique_ptr<Evaluator> clone() const override { return uniform_evaluator(); }
   std::string name() const override { return "uniform"; }
+  int positions_read() const override { return 1; }
 };
 
 Expected<std::unique_ptr<Evaluator>> from_network(Expected<std::unique_ptr<Network>> network,

@@ -36,6 +36,9 @@ class Evaluator {
   Evaluation evaluate(const Game& game, const MoveList& legal);
   virtual std::unique_ptr<Evaluator> clone() const = 0;
   virtual std::string name() const = 0;  // for people: file or title of the net
+  // How many of a game's last positions, the present one included, the answer may depend on. The
+  // most that any encoding sees, unless it is known to be fewer.
+  virtual int positions_read() const { return 8; }
 };
 
 // Reads a net file (safetensors or RDTChess .pt), or the embedded default for an empty path.
