@@ -83,7 +83,8 @@ json to_json(const MatchCommand& c, const arena::Score& score,
           {"complete", complete}};
 }
 
-Expected<arena::Contestant> contestant(const std::string& text, const MatchCommand& c) {
+Expected<arena::Contestant> contestant(const std::string& text, const MatchCommand& c,
+                                       nn::EvaluatorPool& pool) {
   const Expected<search::PlayerSpec> spec = search::parse_player_spec(text);
   if (!spec) return tl::unexpected(spec.error());
   if (!search::is_bounded(*spec) && c.nodes == 0 && c.movetime == 0 && c.depth == 0)
@@ -92,8 +93,9 @@ Expected<arena::Contestant> contestant(const std::string& text, const MatchComma
         "--nodes, "
         "--depth or --movetime",
         tahl::quoted(text));
-  return arena::Contestant{
-      text, [spec = *spec, seed = c.options.seed] { return search::make_player(spec, seed); }};
+  return arena::Contestant{text, [spec = *spec, seed = c.options.seed, &pool] {
+                             return search::make_player(spec, seed, &pool);
+                           }};
 }
 
 // What an earlier run wrote, without a game that it left unfinished at the end.
@@ -119,7 +121,8 @@ Expected<void> run_match(MatchCommand c) {
   c.options.limits.move_overhead = std::chrono::milliseconds(0);
   c.options.games += c.options.games % 2;
   const Interrupt interrupt;
-  const auto first = contestant(c.first, c), second = contestant(c.second, c);
+  nn::EvaluatorPool pool;
+  const auto first = contestant(c.first, c, pool), second = contestant(c.second, c, pool);
   if (!first) return tl::unexpected(first.error());
   if (!second) return tl::unexpected(second.error());
 
@@ -188,7 +191,8 @@ void add_match_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Players: policy[:net=FILE,temperature=T,finish=0-2], mcts[:net=FILE,nodes=N,...], "
       "minimax[:depth=N],\n"
-      "random. Every opening of random moves is played twice, with colours changed.");
+      "random; for those with a net also precision=auto|fp32|bf16|int8 and threads=N. Every "
+      "opening of random moves is played twice, with colours changed.");
   command->add_option("first", c->first, "a player")->required();
   command->add_option("second", c->second, "another")->required();
   command->add_option("--games", c->options.games, "how many, rounded up to pairs")

@@ -228,6 +228,7 @@ Expected<std::unique_ptr<BoardApi>> BoardApi::create(const BoardOptions& options
     return fail("--player: the net plays as policy or mcts, not {}", tahl::quoted(spec->kind));
   }
   api->options_.player = spec->kind;
+  nn::NetworkOptions network;
   for (const auto& [name, value] : spec->options) {
     if (name == "net" && options.net.empty()) {
       api->options_.net = value;
@@ -236,14 +237,17 @@ Expected<std::unique_ptr<BoardApi>> BoardApi::create(const BoardOptions& options
       (name == "nodes" ? api->options_.nodes = static_cast<int>(number),
        0.0             : api->options_.temperature = number);
     } else {
+      if (name == "precision") {
+        const auto precision = nn::parse_precision(value);
+        if (!precision) return fail("--player: {}", precision.error().message);
+        network.precision = *precision;
+      }
       api->extra_.emplace_back(name, value);
     }
   }
   std::random_device random;
   api->launch_ = fmt::format("{:08x}{:08x}", random(), random());
-  Expected<std::unique_ptr<nn::Evaluator>> net = api->options_.net == "uniform"
-                                                     ? nn::uniform_evaluator()
-                                                     : nn::load_evaluator(api->options_.net);
+  Expected<std::unique_ptr<nn::Evaluator>> net = api->pool_.take(api->options_.net, network);
   if (net) {
     api->net_ = std::move(*net);
     api->net_name_ = api->net_->name();
@@ -309,7 +313,7 @@ Expected<std::unique_ptr<search::Player>> BoardApi::take_player(const search::Pl
     }
   }
   const std::uint64_t seed = options_.seed ? options_.seed : std::random_device{}();
-  return search::make_player(spec, seed);
+  return search::make_player(spec, seed, &pool_);
 }
 
 HttpReply BoardApi::move(const Game& game, const search::PlayerSpec& spec,

@@ -71,6 +71,7 @@ class BoardApi {
   std::string
       launch_;  // another with each start, so that the page knows whether its game is this server's
 
+  nn::EvaluatorPool pool_;  // of the net below and those of all players
   std::mutex net_mutex_;
   std::unique_ptr<nn::Evaluator> net_;  // null if there is none
   std::string net_name_, no_net_;       // no_net_: why

@@ -17,6 +17,7 @@ namespace {
 struct PredictOptions {
   GameArgument position;
   std::string net;
+  std::string precision = "auto";
   bool json = false;
 };
 
@@ -55,7 +56,10 @@ void print_text(const Game& game, const std::string& net, float value,
 int run(const PredictOptions& options) {
   const Expected<Game> game = options.position.game();
   if (!game) return print_error(game.error());
-  const Expected<std::unique_ptr<nn::Evaluator>> evaluator = nn::load_evaluator(options.net);
+  const Expected<nn::Precision> precision = nn::parse_precision(options.precision);
+  if (!precision) return print_error(precision.error());
+  const Expected<std::unique_ptr<nn::Evaluator>> evaluator =
+      nn::load_evaluator(options.net, {.precision = *precision});
   if (!evaluator) return print_error(evaluator.error());
 
   const MoveList legal = legal_moves(game->position());
@@ -86,6 +90,9 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   options->position.add_to(*command);
   command->add_option("--net", options->net, "net file (the embedded one if missing)")
       ->type_name("FILE");
+  command->add_option("--precision", options->precision, "of the net's arithmetic")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
+      ->capture_default_str();
   command->add_flag("--chess960", options->position.chess960,
                     "castling in moves is king takes rook");
   command->add_flag("--json", options->json, "every legal move, as one line of JSON");

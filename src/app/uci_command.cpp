@@ -15,11 +15,14 @@ Expected<std::unique_ptr<search::Player>> make_uci_player(const UciOptions& opti
   if (options.player != "minimax") {
     if (!options.net.empty()) add("net", options.net);
     add("temperature", fmt::format("{}", options.temperature / 100.0));
+    add("precision", options.precision);
   }
   if (options.player == "policy") {
     add("finish", fmt::format("{}", options.finish_plies));
   } else {
-    add("hash", fmt::format("{}", options.hash));
+    const int cache = options.player == "mcts" ? options.hash / 8 : 0;
+    add("hash", fmt::format("{}", options.hash - cache));
+    if (options.player == "mcts") add("cache", fmt::format("{}", cache));
   }
   const std::uint64_t seed =
       options.seed > 0 ? static_cast<std::uint64_t>(options.seed) : std::random_device{}();

@@ -10,9 +10,10 @@ namespace tahl::app {
 
 // What a GUI can set. Defaults are what `option` lines say.
 struct UciOptions {
-  std::string player = "mcts";  // mcts, policy or minimax
-  std::string net;              // file or name of an embedded net; empty: the default
-  int hash = 256;               // MiB for the search tree or table
+  std::string player = "mcts";     // mcts, policy or minimax
+  std::string net;                 // file or name of an embedded net; empty: the default
+  std::string precision = "auto";  // of the net's arithmetic
+  int hash = 256;  // MiB for the search tree or table; mcts keeps an eighth for the net's answers
   int threads = 1;
   bool ponder = false;  // only tells that the GUI may ponder
   int multi_pv = 1;

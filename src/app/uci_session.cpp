@@ -140,6 +140,7 @@ void UciSession::prepare_player() {
       complain(player.error().message);
       // The old one stays. Without one, fall back on the default net and player.
       options_.net = built_with_.net;
+      options_.precision = built_with_.precision;
       options_.player = built_with_.player;
       if (!player_) {
         player = make_player_(options_);

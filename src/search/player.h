@@ -12,6 +12,7 @@
 
 #include "chess/error.h"
 #include "chess/game.h"
+#include "nn/evaluator_pool.h"
 
 namespace tahl::search {
 
@@ -76,8 +77,8 @@ class Player {
 };
 
 // Players by text, for command lines: "policy:net=FILE,temperature=0.3,finish=1",
-// "mcts:net=FILE,nodes=800", "minimax:depth=2", "random:seed=1". An error names the part that is
-// wrong.
+// "mcts:net=FILE,nodes=800", "minimax:depth=2", "random:seed=1". Those with a net take how to
+// compute it, precision=auto|fp32|bf16|int8 and threads=N. An error names the part that is wrong.
 struct PlayerSpec {
   std::string text;
   std::string kind;
@@ -87,7 +88,9 @@ Expected<PlayerSpec> parse_player_spec(std::string_view text);
 // True if the player comes to an end without limits from outside: it has a depth, nodes or
 // movetime, or does not search.
 bool is_bounded(const PlayerSpec& spec);
-// `seed` serves players that draw lots and have no seed of their own.
-Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint64_t seed = 1);
+// `seed` serves players that draw lots and have no seed of their own. Players that are made with
+// the same pool share nets and caches; without one, each reads its own.
+Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint64_t seed = 1,
+                                              nn::EvaluatorPool* pool = nullptr);
 
 }  // namespace tahl::search

@@ -103,10 +103,31 @@ class OptionReader {
   std::optional<Error> error_;
 };
 
+// What a spec says of its net.
+struct NetOptions {
+  std::string net;
+  nn::NetworkOptions network;
+  int cache_megabytes = 0;
+};
+
+Expected<NetOptions> read_net_options(const PlayerSpec& spec, OptionReader& options) {
+  NetOptions o;
+  if (const std::string* net = options.text("net")) o.net = *net;
+  options.number("threads", 1, 1024, o.network.threads);
+  if (const std::string* name = options.text("precision")) {
+    const auto precision = nn::parse_precision(*name);
+    if (!precision)
+      return fail("player {}: {}", tahl::quoted(spec.text), precision.error().message);
+    o.network.precision = *precision;
+  }
+  return o;
+}
+
 Expected<std::unique_ptr<nn::Evaluator>> evaluator_for(const PlayerSpec& spec,
-                                                       const std::string& net) {
-  if (net == "uniform") return nn::uniform_evaluator();
-  auto evaluator = nn::load_evaluator(net);
+                                                       const NetOptions& options,
+                                                       nn::EvaluatorPool* pool) {
+  nn::EvaluatorPool own;
+  auto evaluator = (pool ? *pool : own).take(options.net, options.network, options.cache_megabytes);
   if (!evaluator) return fail("player {}: {}", tahl::quoted(spec.text), evaluator.error().message);
   return evaluator;
 }
@@ -141,9 +162,9 @@ bool is_bounded(const PlayerSpec& spec) {
   });
 }
 
-Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint64_t seed) {
+Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint64_t seed,
+                                              nn::EvaluatorPool* pool) {
   OptionReader options(spec);
-  const auto text_or_empty = [](const std::string* text) { return text ? *text : std::string(); };
   constexpr auto kMaxSeed = std::numeric_limits<std::uint64_t>::max();
   constexpr std::int64_t kMaxNodes = 4'000'000'000;
 
@@ -161,7 +182,8 @@ Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint6
     if (auto done = options.finish(); !done) return tl::unexpected(done.error());
     return alphabeta_player(o);
   }
-  const std::string net = text_or_empty(options.text("net"));
+  Expected<NetOptions> net = read_net_options(spec, options);
+  if (!net) return tl::unexpected(net.error());
   if (spec.kind == "policy") {
     PolicyOptions o;
     o.seed = seed;
@@ -169,7 +191,7 @@ Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint6
     options.number("finish", 0, 2, o.finish_plies);
     options.number<std::uint64_t>("seed", 0, kMaxSeed, o.seed);
     if (auto done = options.finish(); !done) return tl::unexpected(done.error());
-    auto evaluator = evaluator_for(spec, net);
+    auto evaluator = evaluator_for(spec, *net, pool);
     if (!evaluator) return tl::unexpected(evaluator.error());
     return policy_player(*std::move(evaluator), o);
   }
@@ -191,8 +213,10 @@ Expected<std::unique_ptr<Player>> make_player(const PlayerSpec& spec, std::uint6
     int reuse = 1;
     options.number("reuse", 0, 1, reuse);
     o.reuse_tree = reuse != 0;
+    net->cache_megabytes = 32;
+    options.number("cache", 0, 65536, net->cache_megabytes);
     if (auto done = options.finish(); !done) return tl::unexpected(done.error());
-    auto evaluator = evaluator_for(spec, net);
+    auto evaluator = evaluator_for(spec, *net, pool);
     if (!evaluator) return tl::unexpected(evaluator.error());
     return mcts_player(*std::move(evaluator), o);
   }

@@ -1,5 +1,6 @@
 #include "search/mcts.h"
 
+#include "nn/evaluator_cache.h"
 #include "search/mcts_tree.h"
 #include "search/rules.h"
 #include "tests/search/search_testing.h"
@@ -61,6 +62,36 @@ TEST(Mcts, AnswersMateOnlyWithinTheMovesAsked) {
 
 TEST(Mcts, PlaysTheNetsChoiceWithOneNode) {
   EXPECT_EQ(uci(Game(), player({}, "b1a3")->choose(Game(), nodes(1), {}).move), "b1a3");
+}
+
+// A game against itself, with what the search says of every move.
+std::string self_play(std::unique_ptr<nn::Evaluator> evaluator, int plies, int visits) {
+  MctsOptions options;
+  options.tree_megabytes = 32;
+  options.temperature = 1;
+  options.seed = 5;
+  const auto both = mcts_player(std::move(evaluator), options);
+  std::string told;
+  Game game;
+  while (game.ply() < plies && !game.outcome()) {
+    const Choice choice = both->choose(game, nodes(visits), {});
+    told += uci(game, choice.move);
+    for (const auto& [move, p] : choice.policy) told += fmt::format(" {}", p);
+    told += fmt::format(" {}\n", choice.info.lines[0].value);
+    game.play(choice.move);
+  }
+  return told;
+}
+
+TEST(Mcts, PlaysTheSameWithACache) {
+  EXPECT_EQ(
+      self_play(std::make_unique<ScriptedEvaluator>("", .5), 60, 300),
+      self_play(nn::with_cache(std::make_unique<ScriptedEvaluator>("", .5), 1 << 18), 60, 300));
+  if (nn::embedded_nets().empty()) return;
+  auto net = nn::load_evaluator("", {.precision = nn::Precision::Fp32});
+  ASSERT_TRUE(net) << net.error().message;
+  auto cached = nn::with_cache((*net)->clone(), 1 << 20);
+  EXPECT_EQ(self_play(*std::move(net), 6, 100), self_play(std::move(cached), 6, 100));
 }
 
 TEST(Mcts, PolicyIsADistributionOverTheLegalMoves) {

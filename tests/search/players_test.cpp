@@ -34,12 +34,17 @@ TEST(Players, NamesWhatIsWrong) {
   EXPECT_THAT(error_of("policy:net=uniform,temperature=nan"), HasSubstr("temperature=\"nan\""));
   EXPECT_THAT(error_of("mcts:net=/does/not/exist.safetensors"),
               HasSubstr("/does/not/exist.safetensors"));
+  EXPECT_THAT(error_of("policy:net=uniform,precision=fp8"),
+              HasSubstr("precision \"fp8\" is none of auto, fp32, bf16, int8"));
+  EXPECT_THAT(error_of("policy:net=uniform,threads=0"), HasSubstr("threads=\"0\""));
+  EXPECT_THAT(error_of("policy:net=uniform,cache=3"), HasSubstr("no option \"cache\""));
   EXPECT_THAT(error_of(""), HasSubstr("is none of"));
 }
 
 TEST(Players, MakesEveryKind) {
-  for (const char* text :
-       {"policy:net=uniform", "mcts:net=uniform,nodes=10", "minimax:depth=1", "random"}) {
+  for (const char* text : {"policy:net=uniform", "mcts:net=uniform,nodes=10",
+                           "mcts:net=uniform,nodes=10,cache=0,precision=fp32,threads=2",
+                           "minimax:depth=1", "random"}) {
     const auto player = make_player(*parse_player_spec(text));
     ASSERT_TRUE(player) << text;
     const Choice choice = (*player)->choose(Game(), {}, {});
