@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <thread>
 
 namespace tahl::nn {
 namespace {
@@ -29,25 +30,9 @@ class Gatherer {
     idle_.push_back(std::move(evaluator));
   }
 
-  // When a clone asked last, counted in passes.
-  struct Member {
-    std::uint64_t last = 0;
-    bool has_asked = false;
-  };
-  void join(Member* member) {
-    const std::lock_guard lock(mutex_);
-    members_.push_back(member);
-  }
-  void leave(Member* member) {
-    const std::lock_guard lock(mutex_);
-    std::erase(members_, member);
-    changed_.notify_all();  // no one need wait for it
-  }
-
-  std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch, Member& member) {
+  std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) {
     std::unique_lock lock(mutex_);
-    member.last = started_;
-    member.has_asked = true;
+    note_caller();
     if (open_ && open_->requests.size() + batch.size() > options_.max_batch) close(open_);
     const bool leads = !open_;
     if (leads) open_ = std::make_shared<Pass>();
@@ -79,14 +64,24 @@ class Gatherer {
     if (open_ == pass) open_.reset();
   }
 
-  // Clones that asked during the last passes, and so may be about to ask again; shared among the
-  // passes that run at the same time.
-  int expected() const {
+  void note_caller() {
     const auto lately = static_cast<std::uint64_t>(2 * options_.passes);
-    const auto active = std::count_if(members_.begin(), members_.end(), [&](const Member* m) {
-      return m->has_asked && m->last + lately >= started_;
+    std::erase_if(callers_, [&](const Caller& c) { return c.last + lately < started_; });
+    const auto me = std::find_if(callers_.begin(), callers_.end(), [](const Caller& c) {
+      return c.thread == std::this_thread::get_id();
     });
-    return (static_cast<int>(active) + options_.passes - 1) / options_.passes;
+    if (me == callers_.end()) {
+      callers_.push_back({std::this_thread::get_id(), started_});
+    } else {
+      me->last = started_;
+    }
+  }
+
+  // How many callers are worth waiting for: the threads that asked during the last passes, and so
+  // may be about to ask again, shared among the passes that run at the same time. Threads, not
+  // clones: one that plays a game for both sides has two, and asks one at a time.
+  int expected() const {
+    return (static_cast<int>(callers_.size()) + options_.passes - 1) / options_.passes;
   }
 
   // Precondition and postcondition: `lock` is held.
@@ -118,22 +113,21 @@ class Gatherer {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Evaluator>> idle_;
   std::shared_ptr<Pass> open_;  // which may still be joined
-  std::vector<Member*> members_;
-  std::uint64_t started_ = 0;  // passes
+  struct Caller {
+    std::thread::id thread;
+    std::uint64_t last = 0;  // when it asked last, counted in passes
+  };
+  std::vector<Caller> callers_;  // that asked lately
+  std::uint64_t started_ = 0;    // passes
 };
 
 class BatchingEvaluator : public Evaluator {
  public:
-  explicit BatchingEvaluator(std::shared_ptr<Gatherer> gatherer) : gatherer_(std::move(gatherer)) {
-    gatherer_->join(&member_);
-  }
-  ~BatchingEvaluator() override { gatherer_->leave(&member_); }
-  BatchingEvaluator(const BatchingEvaluator&) = delete;
-  BatchingEvaluator& operator=(const BatchingEvaluator&) = delete;
+  explicit BatchingEvaluator(std::shared_ptr<Gatherer> gatherer) : gatherer_(std::move(gatherer)) {}
 
   std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) override {
     if (batch.empty()) return {};
-    return gatherer_->evaluate(batch, member_);
+    return gatherer_->evaluate(batch);
   }
   std::unique_ptr<Evaluator> clone() const override {
     return std::make_unique<BatchingEvaluator>(gatherer_);
@@ -143,7 +137,6 @@ class BatchingEvaluator : public Evaluator {
 
  private:
   std::shared_ptr<Gatherer> gatherer_;
-  Gatherer::Member member_;
 };
 
 }  // namespace
