@@ -15,6 +15,7 @@ void add_data_command(CLI::App& app, int& exit_code);
 void add_train_command(CLI::App& app, int& exit_code);
 void add_match_command(CLI::App& app, int& exit_code);
 void add_bench_command(CLI::App& app, int& exit_code);
+void add_net_command(CLI::App& app, int& exit_code);
 void add_play_command(CLI::App& app, int& exit_code);
 
 }  // namespace tahl::app

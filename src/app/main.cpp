@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_match_command(app, exit_code);
   add_data_command(app, exit_code);
   add_train_command(app, exit_code);
+  add_net_command(app, exit_code);
   add_encode_command(app, exit_code);
   add_perft_command(app, exit_code);
   add_bench_command(app, exit_code);

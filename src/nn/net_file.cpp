@@ -183,18 +183,56 @@ Expected<NetFile> read_net(const std::filesystem::path& path) {
   return read_net(bytes, name);
 }
 
-std::vector<std::uint8_t> to_bytes(const NetFile& net) {
+std::vector<std::uint8_t> to_bytes(const NetFile& net, NumberType type) {
   Safetensors contents{net.metadata, net.tensors};
   contents.metadata["arch"] = to_json(net.arch);
   contents.metadata["encoding"] = net.encoding;
   contents.metadata["format"] = "pt";  // what the Python library wants to see
-  return write_safetensors(contents);
+  return write_safetensors(contents, type);
+}
+
+Expected<std::vector<std::uint8_t>> to_checkpoint(const NetFile& net) {
+  const auto refuse = [](const std::string& why) {
+    return fail("RDTChess's plain network cannot be this one: {}", why);
+  };
+  const ArchConfig& arch = net.arch;
+  const ArchConfig plain = rdtchess_config();
+  if (arch.family != plain.family) return refuse("family " + arch.family);
+  if (net.encoding != "rdt19" || arch.input_planes != plain.input_planes)
+    return refuse(fmt::format("encoding {} of {} planes", net.encoding, arch.input_planes));
+  if (arch.policy_head != plain.policy_head) return refuse("policy head " + arch.policy_head);
+  if (arch.recurrence != 1) return refuse("recurrence");
+  if (arch.gate) return refuse("a gate");
+  if (arch.se) return refuse("squeeze-and-excitation");
+  if (policy_channels(arch) != policy_channels(plain))
+    return refuse(fmt::format("{} policy channels", policy_channels(arch)));
+  if (arch.value_channels != plain.value_channels || arch.value_hidden != plain.value_hidden)
+    return refuse(
+        fmt::format("{} value channels, {} hidden", arch.value_channels, arch.value_hidden));
+  if (auto ok = check_tensors(net); !ok) return tl::unexpected(ok.error());
+  Checkpoint checkpoint;
+  checkpoint.config = {{"input_planes", arch.input_planes},
+                       {"channels", arch.channels},
+                       {"blocks", arch.blocks},
+                       {"action_size", policy_outputs(arch)}};
+  checkpoint.tensors = net.tensors;
+  constexpr std::string_view kMean = "running_mean";
+  for (const auto& [name, tensor] : net.tensors) {  // a counter that only training reads
+    if (name.ends_with(kMean))
+      checkpoint.tensors[name.substr(0, name.size() - kMean.size()) + "num_batches_tracked"] = {
+          {}, {0}};
+  }
+  return write_checkpoint(checkpoint);
 }
 
 Expected<void> write_net(const NetFile& net, const std::filesystem::path& path) {
+  return write_net(to_bytes(net), path);
+}
+
+Expected<void> write_net(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", ::getpid());
-  if (auto ok = write_whole(temporary, to_bytes(net)); !ok) {
+  if (auto ok = write_whole(temporary, bytes); !ok) {
     ::unlink(temporary.c_str());
     return prefixed(path.string(), ok.error());
   }

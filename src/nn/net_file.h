@@ -9,6 +9,7 @@
 
 #include "chess/error.h"
 #include "nn/arch.h"
+#include "nn/safetensors.h"
 #include "nn/tensor.h"
 
 namespace tahl::nn {
@@ -32,9 +33,15 @@ Expected<void> check_tensors(const NetFile& net);
 Expected<NetFile> read_net(const std::filesystem::path& path);
 Expected<NetFile> read_net(std::span<const std::uint8_t> bytes, const std::string& name);
 
-// The file's bytes: the same net gives the same bytes.
-std::vector<std::uint8_t> to_bytes(const NetFile& net);
+// The file's bytes: the same net gives the same bytes. Weights are stored as `type`, what has one
+// dimension (biases, norms) always as f32.
+std::vector<std::uint8_t> to_bytes(const NetFile& net, NumberType type = NumberType::F32);
+// The bytes of an RDTChess checkpoint, which has no place for metadata. Refuses what RDTChess's
+// plain network is not: other encodings and heads, recurrence, gate, squeeze-and-excitation, other
+// widths of its heads. Errors name no file.
+Expected<std::vector<std::uint8_t>> to_checkpoint(const NetFile& net);
 // Writes beside `path` and renames, so that a reader sees the old file or the new one, whole.
 Expected<void> write_net(const NetFile& net, const std::filesystem::path& path);
+Expected<void> write_net(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
 
 }  // namespace tahl::nn

@@ -2,6 +2,7 @@
 
 #include <zip.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -537,7 +538,118 @@ const Object* lookup(const Unpickler& pickle, const Object& dict, std::string_vi
   return found;
 }
 
+// --- Writing -----------------------------------------------------------------------------------
+
+// The operations that torch.save uses, without its memo: everything is written out in full.
+class Pickler {
+ public:
+  Pickler& raw(std::string_view code) {
+    bytes_ += code;
+    return *this;
+  }
+  Pickler& number(std::int64_t n) {  // LONG1 of eight bytes: whatever the size
+    bytes_ += "\x8a\x08";
+    bytes_.append(reinterpret_cast<const char*>(&n), 8);
+    return *this;
+  }
+  Pickler& text(std::string_view s) {
+    const auto length = static_cast<std::uint32_t>(s.size());
+    bytes_ += 'X';
+    bytes_.append(reinterpret_cast<const char*>(&length), 4);
+    bytes_ += s;
+    return *this;
+  }
+  Pickler& numbers(const std::vector<std::int64_t>& tuple) {
+    bytes_ += '(';
+    for (const std::int64_t n : tuple) number(n);
+    bytes_ += 't';
+    return *this;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+constexpr std::string_view kNewOrderedDict = "ccollections\nOrderedDict\n)R";
+
+void write_tensor(Pickler& pickle, const TensorData& tensor, const std::string& key,
+                  std::string_view storage) {
+  std::vector<std::int64_t> strides(tensor.shape.size(), 1);
+  for (std::size_t i = strides.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(1, tensor.shape[i]);
+  pickle.raw("ctorch._utils\n_rebuild_tensor_v2\n((").text("storage");
+  pickle.raw("ctorch\n").raw(storage).raw("\n").text(key).text("cpu");
+  pickle.number(static_cast<std::int64_t>(tensor.data.size())).raw("tQ").number(0);
+  pickle.numbers(tensor.shape).numbers(strides);
+  pickle.raw("\x89").raw(kNewOrderedDict).raw("tR");  // requires no gradient, has no hooks
+}
+
+// Entries that are stored as they are, with one date for all: the bytes depend on nothing else.
+Expected<std::vector<std::uint8_t>> make_archive(
+    const std::vector<std::pair<std::string, std::string>>& entries) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* target = zip_source_buffer_create(nullptr, 0, 0, &error);
+  if (target == nullptr) return fail("zip: {}", zip_error_strerror(&error));
+  zip_source_keep(target);
+  const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> keeper(target, zip_source_free);
+  zip_t* archive = zip_open_from_source(target, ZIP_CREATE | ZIP_TRUNCATE, &error);
+  if (archive == nullptr) {
+    zip_source_free(target);
+    return fail("zip: {}", zip_error_strerror(&error));
+  }
+  std::unique_ptr<zip_t, ZipCloser> closer(archive);
+  for (const auto& [name, bytes] : entries) {
+    zip_source_t* source = zip_source_buffer(archive, bytes.data(), bytes.size(), 0);
+    const zip_int64_t index =
+        source == nullptr ? -1 : zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
+      if (source != nullptr) zip_source_free(source);
+      return fail("zip: {}", zip_strerror(archive));
+    }
+    constexpr zip_uint16_t kMidnight = 0, kFirstOf1980 = 1 << 5 | 1;
+    zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
+    zip_file_set_dostime(archive, static_cast<zip_uint64_t>(index), kMidnight, kFirstOf1980, 0);
+  }
+  if (zip_close(archive) != 0) return fail("zip: {}", zip_strerror(archive));
+  closer.release();
+  zip_stat_t stat;
+  if (zip_source_stat(target, &stat) != 0 || zip_source_open(target) != 0)
+    return fail("zip: cannot be read back");
+  std::vector<std::uint8_t> result(static_cast<std::size_t>(stat.size));
+  const zip_int64_t n = zip_source_read(target, result.data(), result.size());
+  zip_source_close(target);
+  if (n != static_cast<zip_int64_t>(result.size())) return fail("zip: cannot be read back");
+  return result;
+}
+
 }  // namespace
+
+Expected<std::vector<std::uint8_t>> write_checkpoint(const Checkpoint& checkpoint) {
+  Pickler pickle;
+  pickle.raw("\x80\x02}(").text("network_config").raw("}(");
+  for (const auto& [key, value] : checkpoint.config) pickle.text(key).number(value);
+  pickle.raw("u").text("network").raw(kNewOrderedDict).raw("(");
+  std::vector<std::pair<std::string, std::string>> data;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const bool whole = name.ends_with("num_batches_tracked");
+    const std::string key = fmt::format("{}", data.size());
+    pickle.text(name);
+    write_tensor(pickle, tensor, key, whole ? "LongStorage" : "FloatStorage");
+    std::string bytes;
+    for (const float x : tensor.data) {
+      const auto n = static_cast<std::int64_t>(whole ? x : 0);
+      bytes.append(whole ? reinterpret_cast<const char*>(&n) : reinterpret_cast<const char*>(&x),
+                   whole ? sizeof n : sizeof x);
+    }
+    data.emplace_back("archive/data/" + key, std::move(bytes));
+  }
+  pickle.raw("uu.");
+  data.insert(data.begin(), {"archive/data.pkl", pickle.take()});
+  data.emplace_back("archive/version", "3\n");
+  return make_archive(data);
+}
 
 Expected<Checkpoint> parse_checkpoint(std::span<const std::uint8_t> bytes) {
   auto archive = Archive::open(bytes);

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "chess/error.h"
 #include "nn/tensor.h"
@@ -22,5 +23,9 @@ struct Checkpoint {
 // which are understood here and never executed. Anything else, and anything that would need more
 // memory than a few times the file, is refused. Errors name no file.
 Expected<Checkpoint> parse_checkpoint(std::span<const std::uint8_t> bytes);
+
+// The same as torch.save would write it, for any PyTorch since 1.6: tensors as float32, those named
+// *num_batches_tracked as int64. The same checkpoint gives the same bytes.
+Expected<std::vector<std::uint8_t>> write_checkpoint(const Checkpoint& checkpoint);
 
 }  // namespace tahl::nn

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 namespace tahl::nn {
 namespace {
@@ -14,18 +16,17 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 constexpr std::uint64_t kMaxHeader = 16 << 20;  // of ours: some kilobytes
 constexpr std::size_t kMaxTensors = 100'000;
 
-enum class Type { F32, F16, BF16 };
-
-std::optional<Type> parse_type(const std::string& name) {
-  if (name == "F32") return Type::F32;
-  if (name == "F16") return Type::F16;
-  if (name == "BF16") return Type::BF16;
+constexpr std::string_view kTypeNames[] = {"F32", "F16", "BF16"};
+std::string_view type_name(NumberType type) { return kTypeNames[static_cast<std::size_t>(type)]; }
+std::optional<NumberType> parse_type(const std::string& name) {
+  for (const NumberType type : {NumberType::F32, NumberType::F16, NumberType::BF16})
+    if (type_name(type) == name) return type;
   return std::nullopt;
 }
 
 struct Entry {
   std::string name;
-  Type type{};
+  NumberType type{};
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0, end = 0;
 };
@@ -72,7 +73,7 @@ Expected<Entry> parse_entry(const std::string& name, const nlohmann::json& json,
   if (entry.begin > entry.end || entry.end > data_size) {
     return fail("tensor {} lies outside the file (truncated?)", shown);
   }
-  const std::uint64_t width = entry.type == Type::F32 ? 4 : 2;
+  const std::uint64_t width = entry.type == NumberType::F32 ? 4 : 2;
   if (entry.end - entry.begin != count * width) {
     return fail("tensor {} has {} bytes, its shape {} needs {}", shown, entry.end - entry.begin,
                 shape_text(entry.shape), count * width);
@@ -81,7 +82,7 @@ Expected<Entry> parse_entry(const std::string& name, const nlohmann::json& json,
 }
 
 std::vector<float> read_numbers(const Entry& entry, std::span<const std::uint8_t> bytes) {
-  if (entry.type == Type::F32) {
+  if (entry.type == NumberType::F32) {
     std::vector<float> data(bytes.size() / 4);
     if (!data.empty()) std::memcpy(data.data(), bytes.data(), bytes.size());
     return data;
@@ -90,7 +91,7 @@ std::vector<float> read_numbers(const Entry& entry, std::span<const std::uint8_t
   for (std::size_t i = 0; i < data.size(); ++i) {
     std::uint16_t bits;
     std::memcpy(&bits, bytes.data() + 2 * i, 2);
-    data[i] = entry.type == Type::F16 ? float_from_half(bits) : float_from_bfloat16(bits);
+    data[i] = entry.type == NumberType::F16 ? float_from_half(bits) : float_from_bfloat16(bits);
   }
   return data;
 }
@@ -156,13 +157,30 @@ Expected<Safetensors> parse_safetensors(std::span<const std::uint8_t> bytes) {
   return result;
 }
 
-std::vector<std::uint8_t> write_safetensors(const Safetensors& contents) {
+std::vector<std::uint8_t> write_safetensors(const Safetensors& contents, NumberType type) {
+  struct Part {
+    const std::string* name;
+    const TensorData* tensor;
+    NumberType type;
+    std::size_t bytes;
+  };
+  std::vector<Part> parts;
+  for (const auto& [name, tensor] : contents.tensors) {
+    const NumberType own = tensor.shape.size() < 2 ? NumberType::F32 : type;
+    const std::size_t width = own == NumberType::F32 ? 4 : 2;
+    parts.push_back({&name, &tensor, own, tensor.data.size() * width});
+  }
+  std::stable_partition(parts.begin(), parts.end(),  // so that each is aligned
+                        [](const Part& part) { return part.type == NumberType::F32; });
+
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!contents.metadata.empty()) header["__metadata__"] = contents.metadata;
   std::uint64_t offset = 0;
-  for (const auto& [name, tensor] : contents.tensors) {
-    const std::uint64_t end = offset + tensor.data.size() * 4;
-    header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+  for (const Part& part : parts) {
+    const std::uint64_t end = offset + part.bytes;
+    header[*part.name] = {{"dtype", type_name(part.type)},
+                          {"shape", part.tensor->shape},
+                          {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -173,12 +191,37 @@ std::vector<std::uint8_t> write_safetensors(const Safetensors& contents) {
   std::memcpy(bytes.data(), &length, 8);
   std::memcpy(bytes.data() + 8, text.data(), text.size());
   std::uint8_t* out = bytes.data() + 8 + text.size();
-  for (const auto& [name, tensor] : contents.tensors) {
-    if (tensor.data.empty()) continue;
-    std::memcpy(out, tensor.data.data(), tensor.data.size() * 4);
-    out += tensor.data.size() * 4;
+  for (const Part& part : parts) {
+    if (part.bytes == 0) continue;
+    if (part.type == NumberType::F32) {
+      std::memcpy(out, part.tensor->data.data(), part.bytes);
+      out += part.bytes;
+      continue;
+    }
+    for (const float x : part.tensor->data) {
+      const std::uint16_t bits =
+          part.type == NumberType::F16 ? half_from_float(x) : bfloat16_from_float(x);
+      std::memcpy(out, &bits, 2);
+      out += 2;
+    }
   }
   return bytes;
+}
+
+std::string safetensors_types(std::span<const std::uint8_t> bytes) {
+  std::uint64_t length;
+  std::memcpy(&length, bytes.data(), 8);
+  const auto header = bytes.subspan(8, static_cast<std::size_t>(length));
+  const auto json = nlohmann::json::parse(header.begin(), header.end(), nullptr, false);
+  std::set<std::string> types;
+  for (const auto& [name, value] : json.items())
+    if (name != "__metadata__") types.insert(value["dtype"].get<std::string>());
+  std::string text;
+  for (std::string type : types) {
+    for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    text += (text.empty() ? "" : " ") + type;
+  }
+  return text;
 }
 
 }  // namespace tahl::nn

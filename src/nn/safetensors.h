@@ -24,7 +24,13 @@ Expected<Safetensors> parse_safetensors(std::span<const std::uint8_t> bytes);
 // Whether the bytes begin like one: a plausible length and a brace.
 bool looks_like_safetensors(std::span<const std::uint8_t> bytes);
 
-// All as f32, in the order of the names.
-std::vector<std::uint8_t> write_safetensors(const Safetensors& contents);
+enum class NumberType : std::uint8_t { F32, F16, BF16 };
+
+// Tensors of one dimension or none as f32, the others as `type`; in the order of the names, but
+// those of four bytes first. What is too large for a half becomes infinite.
+std::vector<std::uint8_t> write_safetensors(const Safetensors& contents,
+                                            NumberType type = NumberType::F32);
+// The types in a file's header: "f32", "f16 f32". Precondition: parse_safetensors takes the file.
+std::string safetensors_types(std::span<const std::uint8_t> bytes);
 
 }  // namespace tahl::nn

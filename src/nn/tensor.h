@@ -35,4 +35,24 @@ inline float float_from_bfloat16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+// The nearest half and bfloat16, ties to even; what is too large becomes infinite.
+inline std::uint16_t half_from_float(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
+  const std::uint32_t magnitude = bits & 0x7fffffff;
+  const auto half = [&](std::uint32_t rest) { return static_cast<std::uint16_t>(sign | rest); };
+  if (magnitude > 0x7f800000) return half(0x7e00);   // not a number
+  if (magnitude >= 0x477ff000) return half(0x7c00);  // 65520 and more
+  if (magnitude < 0x38800000) {  // below 2^-14: multiples of 2^-24, rounded by a float's addition
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return half(std::bit_cast<std::uint32_t>(shifted) - 0x3f000000);
+  }
+  return half((magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13);
+}
+inline std::uint16_t bfloat16_from_float(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 }  // namespace tahl::nn

@@ -6,12 +6,15 @@
 import json
 import math
 import os
+import pickle
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from collections import OrderedDict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "data")
@@ -24,6 +27,10 @@ HELP = {
     "help-predict": ["predict", "--help"],
     "help-encode": ["encode", "--help"],
     "help-uci": ["uci", "--help"],
+    "help-net": ["net", "--help"],
+    "help-net-show": ["net", "show", "--help"],
+    "help-net-convert": ["net", "convert", "--help"],
+    "help-net-compare": ["net", "compare", "--help"],
     "encode-start": ["encode"],
 }
 
@@ -63,6 +70,21 @@ ERRORS = [
     (["predict", "--moves", "a1a1"], 1, "move 1"),
     (["predict", "--net", "/no/such/net"], 1, "/no/such/net"),
     (["predict", "--net", "/"], 1, "/"),
+    (["predict", "--precision", "fp8"], 2, "fp8"),
+    (["net"], 2, "subcommand"),
+    (["net", "weigh"], 2, "subcommand"),
+    (["net", "show", "/no/such/net"], 1, "/no/such/net"),
+    (["net", "show", "/"], 1, "folder"),
+    (["net", "show", os.path.join(DATA, "perft.epd")], 1, "neither safetensors nor"),
+    (["net", "convert", "x"], 2, "out"),
+    (["net", "convert", "/no/such/net", "a.safetensors"], 1, "/no/such/net"),
+    (["net", "convert", "x", "y.onnx"], 2, ".safetensors"),
+    (["net", "convert", "x", "y.pt", "--dtype", "f16"], 2, "--dtype"),
+    (["net", "convert", "x", "y.safetensors", "--dtype", "f8"], 2, "f8"),
+    (["net", "compare", "a", "b"], 2, "--positions"),
+    (["net", "compare", "/no/such/net", "b", "--positions", "x"], 1, "/no/such/net"),
+    (["net", "compare", "a", "b", "--positions", "x", "--precision-a", "fp8"], 2, "fp8"),
+    (["net", "compare", "a", "b", "--positions", "x", "--count", "0"], 2, "--count"),
 ]
 
 failures = []
@@ -223,11 +245,141 @@ def check_perft(tahl):
     check(stopped.returncode == 1 and said == "tahl: perft: interrupted\n", f"perft interrupted: {said}")
 
 
+class Storage:
+    """What torch.save says of a tensor's bytes."""
+
+    def __init__(self, kind, key, elements):
+        self.kind, self.key, self.elements = kind, key, elements
+
+
+def read_checkpoint(path):
+    """A torch.save file by Python's own pickle and zip: {name: (type, shape, bytes)} for tensors."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        folder = names[0].split("/")[0]
+        check(archive.testzip() is None and folder + "/version" in names, f"{path}: {names}")
+
+        def rebuild(storage, offset, size, stride, requires_grad, hooks):
+            check(offset == 0 and requires_grad is False and hooks == OrderedDict(), f"{path}: odd tensor")
+            data = archive.read(f"{folder}/data/{storage.key}")
+            check(storage.elements == math.prod(size), f"{path}: {storage.elements} elements for {size}")
+            check(stride == tuple(math.prod(size[i + 1 :]) for i in range(len(size))), f"{path}: strides {stride}")
+            return storage.kind, size, data
+
+        class Reader(pickle.Unpickler):
+            def find_class(self, module, name):
+                known = {"collections.OrderedDict": OrderedDict, "torch._utils._rebuild_tensor_v2": rebuild}
+                return known.get(f"{module}.{name}", name)
+
+            def persistent_load(self, identity):
+                kind, storage_type, key, device, elements = identity
+                check(kind == "storage" and device == "cpu", f"{path}: {identity}")
+                return Storage(storage_type, key, elements)
+
+        with archive.open(folder + "/data.pkl") as file:
+            return Reader(file).load()
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    header.pop("__metadata__", None)
+    return {name: (e["dtype"], tuple(e["shape"]), data[slice(*e["data_offsets"])]) for name, e in header.items()}
+
+
+def made_up_plain_net(path):
+    """A net that RDTChess could build, 3 channels wide, as safetensors."""
+    sizes = {"stem.0.weight": [3, 19, 3, 3], "policy_conv.weight": [32, 3, 1, 1], "value_conv.weight": [16, 3, 1, 1]}
+    sizes |= {f"tower.0.conv{i}.weight": [3, 3, 3, 3] for i in (1, 2)}
+    norms = {"stem.1": 3, "tower.0.bn1": 3, "tower.0.bn2": 3, "policy_bn": 32, "value_bn": 16}
+    sizes |= {f"{n}.{part}": [k] for n, k in norms.items() for part in ("weight", "bias", "running_mean", "running_var")}
+    sizes |= {"policy_fc.weight": [4096, 2048], "policy_fc.bias": [4096], "value_fc1.weight": [128, 1024]}
+    sizes |= {"value_fc1.bias": [128], "value_fc2.weight": [1, 128], "value_fc2.bias": [1]}
+    arch = {"family": "rdt", "channels": 3, "blocks": 1, "policy_head": "fromto4096"}
+    header, data = {"__metadata__": {"arch": json.dumps(arch), "encoding": "rdt19", "title": "made up"}}, b""
+    for k, (name, shape) in enumerate(sizes.items()):
+        n = math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * n]}
+        data += (struct.pack("<7f", *(0.01 * (k + i + 1) for i in range(7))) * (n // 7 + 1))[: 4 * n]
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def check_net(tahl):
+    shown = answer(tahl, "net", "show", "--json")
+    check(shown["embedded"] and shown["default"] and shown["parameters"] > 0, f"net show: {shown}")
+    check(shown["format"] == "safetensors, f32", f"net show: {shown['format']}")
+    name = shown["name"]
+    text = run(tahl, ["net", "show", name]).stdout
+    check(f"net         {name} (in this program, the default)" in text, f"net show: {text}")
+    with tempfile.TemporaryDirectory() as folder:
+        at = lambda file: os.path.join(folder, file)
+        # Any net to safetensors and back again: the same bytes.
+        check(run(tahl, ["net", "convert", name, at("a.safetensors")]).returncode == 0, "net convert")
+        with open(at("a.safetensors"), "rb") as a, open(os.path.join(ROOT, "nets", name + ".safetensors"), "rb") as b:
+            check(a.read() == b.read(), f"net convert: {name} changes on its way")
+        check_error(tahl, ["net", "convert", at("a.safetensors"), at("a.safetensors")], 1, "written over")
+        check_error(tahl, ["net", "convert", name, at("a.pt")], 1, "policy head planes12")
+        check_error(tahl, ["net", "convert", name, at("no/such/a.safetensors")], 1, "no/such")
+        check(os.listdir(folder) == ["a.safetensors"], f"net convert leaves {os.listdir(folder)}")
+        for dtype in ("f16", "bf16"):
+            half = at(dtype + ".safetensors")
+            run(tahl, ["net", "convert", name, half, "--dtype", dtype])
+            check(answer(tahl, "net", "show", half, "--json")["format"] == f"safetensors, {dtype} f32", dtype)
+            types = {(len(shape) < 2, kind) for kind, shape, _ in read_safetensors(half).values()}
+            check(types == {(True, "F32"), (False, dtype.upper())}, f"{dtype}: {types}")
+        # To RDTChess's form, as Python reads it, and back.
+        made_up_plain_net(at("plain.safetensors"))
+        done = run(tahl, ["net", "convert", at("plain.safetensors"), at("plain.pt")])
+        check(done.returncode == 0 and "metadata" in done.stdout, f"net convert to .pt: {done.stdout}{done.stderr}")
+        checkpoint = read_checkpoint(at("plain.pt"))
+        config = {"input_planes": 19, "channels": 3, "blocks": 1, "action_size": 4096}
+        check(checkpoint["network_config"] == config, f"network_config: {checkpoint['network_config']}")
+        check(isinstance(checkpoint["network"], OrderedDict), "network is no OrderedDict")
+        counters = {n: t for n, t in checkpoint["network"].items() if n.endswith("num_batches_tracked")}
+        check(len(counters) == 5 and all(t == ("LongStorage", (), bytes(8)) for t in counters.values()), f"{counters}")
+        weights = {n: t for n, t in checkpoint["network"].items() if n not in counters}
+        check({t[0] for t in weights.values()} == {"FloatStorage"}, "types in the checkpoint")
+        original = read_safetensors(at("plain.safetensors"))
+        check({n: t[1:] for n, t in weights.items()} == {n: t[1:] for n, t in original.items()}, "weights differ in .pt")
+        run(tahl, ["net", "convert", at("plain.pt"), at("again.safetensors")])
+        check(read_safetensors(at("again.safetensors")) == original, "weights differ after .pt")
+        # A weight that no half can hold.
+        with open(at("plain.safetensors"), "r+b") as file:
+            file.seek(-4 * 120, os.SEEK_END)  # in value_fc2.weight
+            file.write(struct.pack("<f", 1e6))
+        check_error(tahl, ["net", "convert", at("plain.safetensors"), at("h.safetensors"), "--dtype", "f16"], 1, "inf")
+        # Comparison.
+        with open(at("game.pgn"), "w") as file:
+            file.write("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 *\n")
+        same = answer(tahl, "net", "compare", name, at("a.safetensors"), "--positions", at("game.pgn"), "--json")
+        check(same["positions"] == same["moves_known"] == 10, f"net compare: {same}")
+        check(same["top1_agreement"] == 1 and same["kl"] == 0 and same["value_rmse"] == 0, f"net compare: {same}")
+        check(same["calibration_a"] == same["calibration_b"], f"net compare: {same}")
+        other = answer(tahl, "net", "compare", name, at("plain.pt"), "--positions", os.path.join(DATA, "perft.epd"), "--json")
+        check(other["kl"] > 0 and other["calibration_a"] is None and other["moves_left_out"] > 0, f"net compare: {other}")
+        check_error(tahl, ["net", "compare", name, name, "--positions", at("nothing.pgn")], 1, "nothing.pgn")
+        check_error(tahl, ["net", "compare", name, name, "--positions", folder], 1, folder)
+        check_error(tahl, ["net", "compare", name, name, "--positions", at("a.safetensors")], 1, "a.safetensors")
+        with open(at("long.pgn"), "w") as file:
+            file.write("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 *\n\n" * 20000)
+        command = [tahl, "net", "compare", name, name, "--positions", at("long.pgn"), "--count", "200000"]
+        stopped = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        stopped.send_signal(signal.SIGINT)
+        out, said = stopped.communicate(timeout=30)
+        check(stopped.returncode == 1 and not out, f"net compare interrupted: {stopped.returncode} {out}")
+        check(said.startswith("tahl: net compare: interrupted"), f"net compare interrupted: {said}")
+
+
 def main(tahl, update):
     check_help(tahl, update)
     for arguments, status, text in ERRORS:
         check_error(tahl, arguments, status, text)
     check_bad_nets(tahl)
+    check_net(tahl)
     check_perft(tahl)
     rows = golden_rows()
     check_encode(tahl, rows)

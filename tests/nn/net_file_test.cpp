@@ -101,5 +101,62 @@ TEST(NetFile, RefusesOtherFilesInOneLine) {
   EXPECT_FALSE(read_net(std::filesystem::temp_directory_path()));
 }
 
+// As narrow as RDTChess's plain network can be.
+const ArchConfig kPlain{.channels = 3, .blocks = 1, .policy_head = "fromto4096"};
+
+TEST(NetFile, BecomesACheckpointAndComesBack) {
+  const NetFile net = random_net(kPlain, 4);
+  const auto bytes = to_checkpoint(net);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(*to_checkpoint(net), *bytes);
+  const auto again = read_net(*bytes, "x");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(policy_channels(again->arch), 32);
+  EXPECT_EQ(again->arch.channels, 3);
+  EXPECT_EQ(again->arch.blocks, 1);
+  ASSERT_EQ(again->tensors.size(), net.tensors.size());
+  for (const auto& [name, tensor] : net.tensors) {
+    EXPECT_EQ(again->tensors.at(name).shape, tensor.shape) << name;
+    EXPECT_EQ(again->tensors.at(name).data, tensor.data) << name;
+  }
+}
+
+TEST(NetFile, BecomesNoCheckpointIfRdtChessCouldNotBuildIt) {
+  const auto problem = [](auto change) {
+    NetFile net = random_net(kPlain, 4);
+    change(net);
+    const auto bytes = to_checkpoint(net);
+    return bytes ? "none" : bytes.error().message;
+  };
+  const std::string cannot = "RDTChess's plain network cannot be this one: ";
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.policy_head = "planes12"; }),
+            cannot + "policy head planes12");
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.se = true; }), cannot + "squeeze-and-excitation");
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.gate = true; }), cannot + "a gate");
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.recurrence = 2; }), cannot + "recurrence");
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.policy_channels = 8; }),
+            cannot + "8 policy channels");
+  EXPECT_EQ(problem([](NetFile& net) { net.arch.value_hidden = 64; }),
+            cannot + "16 value channels, 64 hidden");
+  EXPECT_EQ(problem([](NetFile& net) { net.encoding = "other"; }),
+            cannot + "encoding other of 19 planes");
+  EXPECT_EQ(problem([](NetFile& net) { net.tensors.erase("stem.1.bias"); }),
+            "tensor stem.1.bias is missing");
+}
+
+TEST(NetFile, MayStoreWeightsAsHalves) {
+  const NetFile net = random_net(kSmall, 6);
+  for (const NumberType type : {NumberType::F16, NumberType::BF16}) {
+    const auto again = read_net(to_bytes(net, type), "x");
+    ASSERT_TRUE(again) << again.error().message;
+    for (const auto& [name, tensor] : net.tensors) {
+      const std::vector<float>& stored = again->tensors.at(name).data;
+      const float step = tensor.shape.size() < 2 ? 0 : type == NumberType::F16 ? 0x1p-11f : 0x1p-8f;
+      for (std::size_t i = 0; i < stored.size(); ++i)
+        ASSERT_NEAR(stored[i], tensor.data[i], std::abs(tensor.data[i]) * step + step * 1e-4f);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tahl::nn

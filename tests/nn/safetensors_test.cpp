@@ -36,6 +36,64 @@ TEST(Safetensors, GivesBackWhatWasWritten) {
   EXPECT_EQ(again->tensors.at("a").data, contents.tensors["a"].data);
 }
 
+TEST(Half, EveryOneComesBack) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float x = float_from_half(static_cast<std::uint16_t>(bits));
+    if (std::isnan(x)) {
+      EXPECT_TRUE(std::isnan(float_from_half(half_from_float(x))));
+    } else {
+      ASSERT_EQ(half_from_float(x), bits) << x;
+    }
+  }
+}
+
+TEST(Half, RoundsToTheNearestAndTiesToEven) {
+  for (std::uint32_t bits = 0; bits < 0x7bff; ++bits) {  // every finite one and its successor
+    const float low = float_from_half(static_cast<std::uint16_t>(bits));
+    const float high = float_from_half(static_cast<std::uint16_t>(bits + 1));
+    const float middle = (low + high) / 2;
+    ASSERT_EQ(half_from_float(middle), bits % 2 == 0 ? bits : bits + 1) << middle;
+    ASSERT_EQ(half_from_float(std::nextafter(middle, 0.f)), bits) << middle;
+    ASSERT_EQ(half_from_float(std::nextafter(middle, 1e9f)), bits + 1) << middle;
+  }
+  EXPECT_EQ(half_from_float(65519.f), 0x7bff);
+  EXPECT_EQ(half_from_float(-65520.f), 0xfc00);
+  EXPECT_EQ(half_from_float(1e30f), 0x7c00);
+}
+
+TEST(Bfloat16, RoundsToTheNearestAndTiesToEven) {
+  for (std::uint32_t bits = 1; bits < 0x7f7f; ++bits) {
+    const float low = float_from_bfloat16(static_cast<std::uint16_t>(bits));
+    const float high = float_from_bfloat16(static_cast<std::uint16_t>(bits + 1));
+    const float middle = low + (high - low) / 2;
+    ASSERT_EQ(bfloat16_from_float(low), bits);
+    ASSERT_EQ(bfloat16_from_float(-low), bits | 0x8000);
+    ASSERT_EQ(bfloat16_from_float(middle), bits % 2 == 0 ? bits : bits + 1) << middle;
+    ASSERT_EQ(bfloat16_from_float(std::nextafter(middle, 0.f)), bits) << middle;
+  }
+}
+
+TEST(Safetensors, StoresMatricesAsHalvesAndTheRestInFull) {
+  Safetensors contents;
+  contents.tensors["a"] = {{3}, {1.0001f, 2, 3}};
+  contents.tensors["b"] = {{1, 3}, {1.0001f, -2, 3e-8f}};
+  contents.tensors["c"] = {{}, {7}};
+  for (const NumberType type : {NumberType::F16, NumberType::BF16}) {
+    const auto bytes = write_safetensors(contents, type);
+    const auto again = parse_safetensors(bytes);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->tensors.at("a").data, contents.tensors["a"].data);
+    EXPECT_EQ(again->tensors.at("c").data, contents.tensors["c"].data);
+    EXPECT_EQ(again->tensors.at("b").shape, contents.tensors["b"].shape);
+    const std::vector<float>& b = again->tensors.at("b").data;
+    EXPECT_EQ(b[0], 1);
+    EXPECT_EQ(b[1], -2);
+    EXPECT_NEAR(b[2], 3e-8, type == NumberType::F16 ? 3e-8 : 1e-10);
+    EXPECT_EQ(safetensors_types(bytes), type == NumberType::F16 ? "f16 f32" : "bf16 f32");
+  }
+  EXPECT_EQ(safetensors_types(write_safetensors(contents)), "f32");
+}
+
 TEST(Safetensors, ReadsHalvesOfBothKinds) {
   // IEEE 754 half: 1, -2, 65504 (largest), 2^-24 (smallest); bfloat16: 1, -2.
   const Bytes data{0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b, 0x01, 0x00, 0x80, 0x3f, 0x00, 0xc0};
