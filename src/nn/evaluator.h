@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,9 +37,10 @@ class Evaluator {
   Evaluation evaluate(const Game& game, const MoveList& legal);
   virtual std::unique_ptr<Evaluator> clone() const = 0;
   virtual std::string name() const = 0;  // for people: file or title of the net
-  // How many of a game's last positions, the present one included, the answer may depend on. The
-  // most that any encoding sees, unless it is known to be fewer.
-  virtual int positions_read() const { return 8; }
+  // How many of a game's last positions, the present one included, the answer may depend on, each
+  // with whether it had been on the board before. All of them unless it is known to be fewer.
+  static constexpr int kWholeGame = std::numeric_limits<int>::max();
+  virtual int positions_read() const { return kWholeGame; }
 };
 
 // Reads a net file (safetensors or RDTChess .pt), or the embedded default for an empty path.

@@ -181,7 +181,7 @@ EvaluationKey evaluation_key(const Game& game, const MoveList& legal, int positi
   hasher.add(count);
   for (std::size_t i = all.size() - count; i < all.size(); ++i) {
     add_position(hasher, all[i]);
-    hasher.add(is_repeated(all, i));
+    if (positions != Evaluator::kWholeGame) hasher.add(is_repeated(all, i));
   }
   std::uint64_t word = static_cast<std::uint64_t>(legal.size());
   int packed = 1;

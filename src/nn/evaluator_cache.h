@@ -10,8 +10,8 @@ namespace tahl::nn {
 
 // What names a question to a net: all that an encoding may read of the game's last `positions`
 // (men, rights to castle, en passant square, side, halfmove clock, and whether the position had
-// been on the board before), and the legal moves in their order. Two hashes of 64 bits each, of the
-// same input: that both agree by chance has the odds of 2^-128 a pair.
+// been on the board before) or of the whole game, and the legal moves in their order. Two hashes of
+// 64 bits each, of the same input: that both agree by chance has the odds of 2^-128 a pair.
 struct EvaluationKey {
   std::uint64_t place = 0, check = 0;
   bool operator==(const EvaluationKey&) const = default;

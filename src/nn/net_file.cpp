@@ -209,6 +209,13 @@ Expected<std::vector<std::uint8_t>> to_checkpoint(const NetFile& net) {
   if (arch.value_channels != plain.value_channels || arch.value_hidden != plain.value_hidden)
     return refuse(
         fmt::format("{} value channels, {} hidden", arch.value_channels, arch.value_hidden));
+  // All else must be the same, but for what a checkpoint tells, or what has no say here.
+  ArchConfig same = plain;
+  same.channels = arch.channels;
+  same.blocks = arch.blocks;
+  same.se_reduction = arch.se_reduction;
+  same.policy_channels = arch.policy_channels;
+  if (arch != same) return refuse("an option that it doesn't have: " + to_json(arch));
   if (auto ok = check_tensors(net); !ok) return tl::unexpected(ok.error());
   Checkpoint checkpoint;
   checkpoint.config = {{"input_planes", arch.input_planes},

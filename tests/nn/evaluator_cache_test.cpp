@@ -108,6 +108,11 @@ TEST(EvaluationKey, SeesAsFarBackAsItIsTold) {
   EXPECT_EQ(key_of(one, 1), key_of(other, 1));
   EXPECT_NE(key_of(one, 2), key_of(other, 2));
   EXPECT_NE(key_of(one, 8), key_of(other, 8));
+  EXPECT_NE(key_of(one, Evaluator::kWholeGame), key_of(other, Evaluator::kWholeGame));
+  const Game longer = game_after("g1f3 g8f6 b1c3 b8c6 e2e4 e7e5 f1b5 a7a6 b5a4 b7b5");
+  const Game late = game_after("b1c3 g8f6 g1f3 b8c6 e2e4 e7e5 f1b5 a7a6 b5a4 b7b5");
+  EXPECT_EQ(key_of(longer, 8), key_of(late, 8));
+  EXPECT_NE(key_of(longer, Evaluator::kWholeGame), key_of(late, Evaluator::kWholeGame));
   // As far as there is anything: the start is not the same as a history of one.
   EXPECT_NE(key_of(Game(one.position()), 8), key_of(one, 8));
 }
