@@ -18,8 +18,8 @@ struct BatchingOptions {
 // it waits, which it does only if threads that asked lately are not there yet, and for a moment.
 // Whoever is alone never waits. Exceptions of the evaluator reach everyone in the pass.
 //
-// For a net whose pass costs less a position when there are more of them. The CPU's gains a tenth at
-// most, and loses more by the waiting (docs/lab.md).
+// For a net whose pass costs less a position when there are more of them. The CPU's gains a tenth
+// at most, and loses more by the waiting (docs/lab.md).
 std::unique_ptr<Evaluator> with_batching(std::unique_ptr<Evaluator> evaluator,
                                          const BatchingOptions& options = {});
 
