@@ -188,6 +188,12 @@ class CpuNetwork : public Network {
                               step.channels, stride,
                               static_cast<std::byte*>(out) + p * 64 * stride * kernels.cell_bytes);
         break;
+      case Kind::Stem:
+        kernels.stem({positions, info_->input_planes, step.channels, range,
+                      &pass.planes[static_cast<std::size_t>(first) * input_size()],
+                      step.stem_weights.data(), step.bias.data(), out,
+                      step.activation == Activation::Relu});
+        break;
       case Kind::Prepare:
         if (observer_) observer_(step, static_cast<const float*>(input(0)), positions);
         (program_->method == ConvMethod::Winograd ? kernels.prepare_winograd
@@ -350,13 +356,14 @@ Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig&
   return std::make_unique<CpuNetwork>(std::move(info), std::move(program), config.threads);
 }
 
-// Every 3x3 convolution of the architecture, by name.
+// Every 3x3 convolution of the architecture but the first, by name.
 std::vector<std::string> conv3_names(const NetFile& net) {
   std::vector<std::string> names;
   for (const ParameterSpec& spec : list_parameters(net.arch)) {
     if (spec.shape.size() == 4 && spec.shape[2] == 3)
       names.push_back(spec.name.substr(0, spec.name.size() - std::string_view(".weight").size()));
   }
+  if (!names.empty()) names.erase(names.begin());
   return names;
 }
 

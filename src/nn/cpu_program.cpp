@@ -133,8 +133,15 @@ class Compiler {
 
   int translate(const Node& node) {
     switch (node.op) {
-      case Node::Op::Input:
-        return push(Kind::Input, node);
+      case Node::Op::Input: {
+        // Where only 3x3 convolutions read the planes, they do so by themselves.
+        const int index = static_cast<int>(&node - nodes_->data());
+        const bool is_read = std::ranges::any_of(*nodes_, [index](const Node& reader) {
+          return std::ranges::count(reader.inputs, index) != 0 &&
+                 (reader.op != Node::Op::Conv || reader.kernel != 3);
+        });
+        return is_read ? push(Kind::Input, node) : -1;
+      }
       case Node::Op::Conv:
         return conv(node);
       case Node::Op::Norm:
@@ -184,13 +191,14 @@ class Compiler {
     if (made.activation != Activation::None) return false;
     if (made.kind == Kind::Conv3 || made.kind == Kind::Conv1 || made.kind == Kind::ScaleBias)
       return true;
-    return made.kind == Kind::Linear && activation == Activation::Relu;
+    return (made.kind == Kind::Linear || made.kind == Kind::Stem) && activation == Activation::Relu;
   }
 
   int push(Kind kind, const Node& node) {
     CpuStep made;
     made.kind = kind;
-    for (int input : node.inputs) made.inputs.push_back(step_of(input));
+    for (int input : node.inputs)
+      if (step_of(input) >= 0) made.inputs.push_back(step_of(input));
     made.channels = node.channels;
     made.is_board = node.is_board;
     made.name = node.name;
@@ -204,13 +212,18 @@ class Compiler {
   int conv(const Node& node) {
     const CpuKernels& kernels = *program_.kernels;
     const int in = this->node(node.inputs[0]).channels;
+    const bool is_stem = node.kernel == 3 && step_of(node.inputs[0]) < 0;
     int prepared = -1;
-    if (node.kernel == 3 && (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
-                                                                     : kernels.prepare_direct)) {
+    if (node.kernel == 3 && !is_stem &&
+        (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
+                                                 : kernels.prepare_direct)) {
       prepared = push(Kind::Prepare, node);
       step(prepared).channels = in;
     }
-    const int index = push(node.kernel == 3 ? Kind::Conv3 : Kind::Conv1, node);
+    const int index = push(is_stem            ? Kind::Stem
+                           : node.kernel == 3 ? Kind::Conv3
+                                              : Kind::Conv1,
+                           node);
     CpuStep& made = step(index);
     if (prepared >= 0) made.inputs[0] = prepared;
     const auto out = static_cast<std::size_t>(node.channels);
@@ -230,6 +243,11 @@ class Compiler {
       }
     }
     program_.macs += static_cast<double>(weights.size()) * 64;
+    if (is_stem) {
+      made.inputs.clear();
+      made.stem_weights = pack_stem(kernels, weights, node.channels, in);
+      return index;
+    }
     PackedConv packed =
         pack_conv(kernels, program_.method, weights, node.channels, in, node.kernel);
     made.weights = std::move(packed.words);
