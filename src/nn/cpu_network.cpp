@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/cpu_ops.h"
 #include "nn/cpu_program.h"
 
 namespace tahl::nn {
@@ -28,7 +29,8 @@ class CpuNetwork : public Network {
     const auto out = static_cast<std::size_t>(info_->policy_outputs);
     assert(planes.size() == in * static_cast<std::size_t>(n));
     assert(policy.size() == out * static_cast<std::size_t>(n));
-    assert(value.size() == static_cast<std::size_t>(n));
+    const auto value_size = static_cast<std::size_t>(info_->value_outputs);
+    assert(value.size() == value_size * static_cast<std::size_t>(n));
     for (int first = 0; first < n; first += kChunk) {
       const int positions = std::min(kChunk, n - first);
       reserve(positions);
@@ -41,7 +43,8 @@ class CpuNetwork : public Network {
         const auto to = static_cast<std::size_t>(first + p);
         std::copy_n(result(logits) + static_cast<std::size_t>(p) * logits.size(), out,
                     policy.data() + to * out);
-        value[to] = result(values)[static_cast<std::size_t>(p) * values.size()];
+        std::copy_n(result(values) + static_cast<std::size_t>(p) * values.size(), value_size,
+                    value.data() + to * value_size);
       }
     }
   }
@@ -107,6 +110,19 @@ class CpuNetwork : public Network {
         break;
       case Kind::Activate:
         kernels.activate(input(0), out, total, step.activation);
+        break;
+      case Kind::Mish:
+        mish(input(0), out, total);
+        break;
+      case Kind::Selu:
+        selu(input(0), out, total);
+        break;
+      case Kind::Softmax:
+        softmax(input(0), step.channels, positions, out);
+        break;
+      case Kind::AttentionPolicy:
+        attention_policy(input(0), input(1), step.weights.data(), at(step.inputs[0]).channels,
+                         positions, out);
         break;
     }
   }
@@ -182,6 +198,7 @@ Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, const Ne
                                                 .encoding = net.encoding,
                                                 .input_planes = net.arch.input_planes,
                                                 .policy_outputs = policy_outputs(net.arch),
+                                                .value_outputs = value_outputs(net.arch),
                                                 .metadata = net.metadata,
                                                 .arithmetic = cpu_kernels(level).name});
   auto program = std::make_shared<CpuProgram>(compile_for_cpu(net, cpu_kernels(level)));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nn/arch_run.h"
+#include "nn/cpu_ops.h"
 
 namespace tahl::nn {
 namespace {
@@ -14,7 +15,23 @@ using Kind = CpuStep::Kind;
 
 // What the architecture asked for, one node an operation, before anything is joined.
 struct Node {
-  enum class Op { Input, Conv, Norm, Linear, Activate, Add, Pool, Flatten, Concat, ScaleBias, Mix };
+  enum class Op {
+    Input,
+    Conv,
+    Norm,
+    Linear,
+    Activate,
+    Add,
+    Pool,
+    Flatten,
+    Concat,
+    ScaleBias,
+    Mix,
+    Mish,
+    Selu,
+    Softmax,
+    AttentionPolicy
+  };
   Op op{};
   std::vector<int> inputs{};
   int channels = 0;
@@ -50,6 +67,16 @@ class GraphBuilder {
   Value relu(Value x) { return activate(x, Activation::Relu); }
   Value sigmoid(Value x) { return activate(x, Activation::Sigmoid); }
   Value tanh(Value x) { return activate(x, Activation::Tanh); }
+  Value mish(Value x) { return like(x, Node::Op::Mish, {x}); }
+  Value selu(Value x) { return like(x, Node::Op::Selu, {x}); }
+  Value softmax(Value x) { return like(x, Node::Op::Softmax, {x}); }
+  Value attention_policy(const std::string& name, Value queries, Value keys) {
+    return push({.op = Node::Op::AttentionPolicy,
+                 .inputs = {queries, keys},
+                 .channels = kAttentionOutputs,
+                 .is_board = false,
+                 .name = name});
+  }
   Value add(Value x, Value y) { return like(x, Node::Op::Add, {x, y}); }
   Value mean_pool(Value x) {
     return push({.op = Node::Op::Pool, .inputs = {x}, .channels = channels(x), .is_board = false});
@@ -165,6 +192,17 @@ class Compiler {
         return push(Kind::ScaleBias, node);
       case Node::Op::Mix:
         return push(Kind::Mix, node);
+      case Node::Op::Mish:
+        return push(Kind::Mish, node);
+      case Node::Op::Selu:
+        return push(Kind::Selu, node);
+      case Node::Op::Softmax:
+        return push(Kind::Softmax, node);
+      case Node::Op::AttentionPolicy: {
+        const int index = push(Kind::AttentionPolicy, node);
+        step(index).weights = tensor(node.name + ".weight");
+        return index;
+      }
     }
     return -1;
   }

@@ -23,6 +23,10 @@ struct CpuStep {
     Mix,        // three boards
     Add,        // two alike
     Activate,
+    Mish,  // the rest are plain functions of cpu_ops.h
+    Selu,
+    Softmax,
+    AttentionPolicy,  // boards of queries and keys; weights [4][channels]
   };
   Kind kind{};
   std::vector<int> inputs;  // steps
