@@ -24,7 +24,7 @@ enum class ConvMethod : std::uint8_t { Direct, Winograd };
 
 constexpr int pad(int channels) { return (channels + 31) / 32 * 32; }
 
-enum class Activation : std::uint8_t { None, Relu, Sigmoid, Tanh };
+enum class Activation : std::uint8_t { None, Relu, Sigmoid, Tanh, Mish, Selu };
 
 // Channels that a call is to compute, multiples of 32: threads share a layer by these.
 struct ChannelRange {

@@ -103,10 +103,9 @@ constexpr int padded_words(int channels) { return pad(channels) / kGroup; }
 
 // ---- Activations ----
 
-// 1 / (1 + exp(-x)). exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| <
-// 0.35, relative error below 1e-6.
-TAHL_INLINE void sigmoid_in_place(Vec& x) {
-  Vec y = -x;
+// exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| < 0.35, relative error
+// below 1e-6. For |y| > 87 as for 87.
+TAHL_INLINE void exp_in_place(Vec& y) {
   const Vec zero = {};
   const Vec limit = zero + 87.0f;
   y = y > limit ? limit : y;
@@ -123,8 +122,13 @@ TAHL_INLINE void sigmoid_in_place(Vec& x) {
   e = e * r + 0.5f;
   e = e * r + 1.0f;
   e = e * r + 1.0f;
-  const Vec power = reinterpret_cast<Vec>((n + 127) << 23);
-  x = 1.0f / (1.0f + e * power);
+  y = e * reinterpret_cast<Vec>((n + 127) << 23);
+}
+
+TAHL_INLINE void sigmoid_in_place(Vec& x) {
+  x = -x;
+  exp_in_place(x);
+  x = 1.0f / (1.0f + x);
 }
 
 TAHL_INLINE void relu_in_place(Vec& x) {
@@ -139,6 +143,19 @@ TAHL_INLINE void activate_in_place(Vec& x, Activation activation) {
     x = 2.0f * x;
     sigmoid_in_place(x);
     x = 2.0f * x - 1.0f;
+  }
+  const Vec zero = {};
+  if (activation == Activation::Mish) {
+    // x tanh(log(1 + e)) = x n / (n + 2) with e = exp(x), n = e (e + 2); for x > 20 that is x.
+    Vec e = x > zero + 20.0f ? zero + 20.0f : x;
+    exp_in_place(e);
+    const Vec n = e * (e + 2.0f);
+    x *= n / (n + 2.0f);
+  }
+  if (activation == Activation::Selu) {
+    Vec e = x;
+    exp_in_place(e);
+    x = kSeluScale * (x > zero ? x : kSeluAlpha * (e - 1.0f));
   }
 }
 

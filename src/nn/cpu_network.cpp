@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/cpu_ops.h"
 #include "nn/cpu_team.h"
 
 namespace tahl::nn {
@@ -257,6 +258,21 @@ class CpuNetwork : public Network {
                                   static_cast<int>(step.size) * positions, step.activation);
         }
         break;
+      case Kind::Softmax:
+        if (share.part == 0)
+          softmax(static_cast<const float*>(input(0)), step.channels, positions,
+                  static_cast<float*>(out));
+        break;
+      case Kind::AttentionPolicy:
+        for (int p = share.part; p < positions; p += share.parts) {
+          const auto at_position = static_cast<std::size_t>(p);
+          const CpuStep& queries = at(step.inputs[0]);
+          attention_policy(static_cast<const float*>(input(0)) + at_position * queries.size,
+                           static_cast<const float*>(input(1)) + at_position * queries.size,
+                           step.scale.data(), queries.channels / 64, 1,
+                           static_cast<float*>(out) + at_position * step.size);
+        }
+        break;
     }
   }
 
@@ -350,6 +366,7 @@ Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig&
                                                 .encoding = net.encoding,
                                                 .input_planes = net.arch.input_planes,
                                                 .policy_outputs = policy_outputs(net.arch),
+                                                .value_outputs = value_outputs(net.arch),
                                                 .metadata = net.metadata,
                                                 .arithmetic = describe(kernels, config),
                                                 .macs = program->macs});

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nn/arch_run.h"
+#include "nn/cpu_ops.h"
 
 namespace tahl::nn {
 namespace {
@@ -15,7 +16,21 @@ using Kind = CpuStep::Kind;
 
 // What the architecture asked for, one node an operation, before anything is joined.
 struct Node {
-  enum class Op { Input, Conv, Norm, Linear, Activate, Add, Pool, Flatten, Concat, ScaleBias, Mix };
+  enum class Op {
+    Input,
+    Conv,
+    Norm,
+    Linear,
+    Activate,
+    Add,
+    Pool,
+    Flatten,
+    Concat,
+    ScaleBias,
+    Mix,
+    Softmax,
+    AttentionPolicy
+  };
   Op op{};
   std::vector<int> inputs{};
   int channels = 0;
@@ -51,6 +66,16 @@ class GraphBuilder {
   Value relu(Value x) { return activate(x, Activation::Relu); }
   Value sigmoid(Value x) { return activate(x, Activation::Sigmoid); }
   Value tanh(Value x) { return activate(x, Activation::Tanh); }
+  Value mish(Value x) { return activate(x, Activation::Mish); }
+  Value selu(Value x) { return activate(x, Activation::Selu); }
+  Value softmax(Value x) { return like(x, Node::Op::Softmax, {x}); }
+  Value attention_policy(const std::string& name, Value queries, Value keys) {
+    return push({.op = Node::Op::AttentionPolicy,
+                 .inputs = {queries, keys},
+                 .channels = kAttentionOutputs,
+                 .is_board = false,
+                 .name = name});
+  }
   Value add(Value x, Value y) { return like(x, Node::Op::Add, {x, y}); }
   Value mean_pool(Value x) {
     return push({.op = Node::Op::Pool, .inputs = {x}, .channels = channels(x), .is_board = false});
@@ -183,6 +208,21 @@ class Compiler {
         return push(Kind::ScaleBias, node);
       case Node::Op::Mix:
         return push(Kind::Mix, node);
+      case Node::Op::Softmax:
+        return push(Kind::Softmax, node);
+      case Node::Op::AttentionPolicy: {
+        // It reads floats: [square][pad(channels)].
+        std::vector<int> floats;
+        for (const int input : node.inputs) {
+          Node flat{.op = Node::Op::Flatten, .inputs = {input}, .is_board = false};
+          flat.channels = this->node(input).channels * 64;
+          floats.push_back(push(Kind::Flatten, flat));
+        }
+        const int index = push(Kind::AttentionPolicy, node);
+        step(index).inputs = floats;
+        step(index).scale = tensor(node.name + ".weight");
+        return index;
+      }
     }
     return -1;
   }

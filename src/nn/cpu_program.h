@@ -30,6 +30,8 @@ struct CpuStep {
     Mix,        // three boards
     Add,        // two alike
     Activate,
+    Softmax,          // of a vector
+    AttentionPolicy,  // vectors of queries and keys; `scale` has its weights [4][channels]
   };
   Kind kind{};
   std::vector<int> inputs;  // steps
