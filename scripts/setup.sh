@@ -7,7 +7,7 @@ mkdir -p build
 # Playing needs these. A command may come from anywhere (a newer node, say); its package is asked for only if the command
 # is missing. make is for g++, which without it links on one core. Each library is named in CMakeLists.txt, with its user.
 play_commands=(g++ make cmake ninja:ninja-build pkg-config node:nodejs npm)
-play_packages=(libexpected-dev libfmt-dev libzstd-dev libzip-dev nlohmann-json3-dev libcli11-dev libboost-dev)
+play_packages=(libexpected-dev libfmt-dev libzstd-dev libzip-dev zlib1g-dev libprotobuf-dev nlohmann-json3-dev libcli11-dev libboost-dev)
 
 die() {
   clear_progress

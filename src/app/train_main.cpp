@@ -81,6 +81,9 @@ int evaluate(const EvaluateOptions& o) {
   if (!split) return print_error(split.error().message);
   const auto file = tahl::nn::read_net(o.net);
   if (!file) return print_error(file.error().message);
+  if (file->encoding != "rdt19")
+    return print_error(
+        fmt::format("net: {}: its input is {}, the data's rdt19", o.net, file->encoding));
   const auto data = tahl::learn::Dataset::load(o.data, *split);
   if (!data) return print_error(data.error().message);
   const auto net = std::make_shared<tahl::nn::TorchNetwork>(file->arch);

@@ -12,18 +12,22 @@ namespace tahl::nn {
 
 // Which network to build: everything its parameter list and its arithmetic depend on.
 struct ArchConfig {
-  std::string family = "rdt";            // the function that describes it: arch_rdt.h
+  std::string family = "rdt";            // the function that describes it: arch_FAMILY.h
   int input_planes = 19;                 // of the encoding
   int channels = 64;                     // width of the tower
   int blocks = 6;                        // residual blocks of two 3x3 convolutions
   int recurrence = 1;                    // the tower is applied this often with the same weights
   bool gate = false;                     // each pass through the tower is gated (RDTChess2)
   bool se = false;                       // squeeze-and-excitation in every block
-  int se_reduction = 4;                  // hidden width of squeeze-and-excitation: channels / this
-  std::string policy_head = "planes12";  // or "fromto4096": see policy_map.h
-  int policy_channels = 0;  // 1x1 before the 4096, or 3x3 before the 12 planes; 0: 32 or `channels`
-  int value_channels = 16;  // 1x1 before the value's layers
-  int value_hidden = 128;   // width between the value's two layers
+  int se_reduction = 4;                  // hidden width of squeeze-and-excitation: channels / this,
+  int se_width = 0;                      // unless this is not zero: then this
+  std::string policy_head = "planes12";  // or another of policy_map.h
+  int policy_channels = 0;               // before the policy's outputs; 0: see policy_channels()
+  int policy_width = 64;                 // of the queries and keys of attention4288
+  int value_channels = 16;               // 1x1 before the value's layers
+  int value_hidden = 128;                // width between the value's two layers
+  bool wdl = false;                      // the value is win, draw, loss; else one number
+  std::string activation = "relu";       // or "mish"
 
   bool operator==(const ArchConfig&) const = default;
 };
@@ -40,7 +44,11 @@ Expected<void> validate(const ArchConfig& config);
 std::string to_json(const ArchConfig& config);
 Expected<ArchConfig> arch_from_json(std::string_view text);
 
-int policy_outputs(const ArchConfig& config);  // 4096 or 768
+int policy_outputs(const ArchConfig& config);  // as its head has them: policy_map.h
+int value_outputs(const ArchConfig& config);   // 3 (win, draw, loss) or 1
+// Of the 1x1 convolution before fromto4096 (0 in the config: 32) and moves1858 (32), of the 3x3
+// before planes12 (`channels`), of the squares' vectors before attention4288 (`channels`); planes73
+// has no such layer.
 int policy_channels(const ArchConfig& config);
 int se_hidden(const ArchConfig& config);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nn/arch_lc0.h"
 #include "nn/arch_rdt.h"
 
 namespace tahl::nn {
@@ -8,7 +9,7 @@ namespace tahl::nn {
 // of architectures is here and in arch.cpp.
 template <class Ops>
 NetworkOutputs<typename Ops::Value> run_architecture(const ArchConfig& config, Ops& ops) {
-  return rdt(config, ops);
+  return config.family == "lc0" ? lc0(config, ops) : rdt(config, ops);
 }
 
 }  // namespace tahl::nn

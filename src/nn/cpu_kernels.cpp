@@ -207,4 +207,33 @@ PackedConv pack_conv(const CpuKernels& kernels, ConvMethod method, std::span<con
   return packed;
 }
 
+std::vector<float> pack_stem(const CpuKernels& kernels, std::span<const float> weights,
+                             int out_channels, int in_channels) {
+  std::vector<float> packed;
+  packed.reserve(static_cast<std::size_t>(pad(out_channels) * in_channels * 18));
+  // Taps that fall on the board from the first, a middle and the last rank or file.
+  constexpr int kFirst[3] = {1, 0, 0}, kEnd[3] = {3, 3, 2};
+  for (int first = 0; first < pad(out_channels); first += kernels.block) {
+    for (int in = 0; in < in_channels; ++in) {
+      for (int i = 0; i < 18; ++i) {
+        for (int out = first; out < first + kernels.block; ++out) {
+          float x = 0;
+          if (out < out_channels) {
+            const float* taps = &weights[static_cast<std::size_t>(out * in_channels + in) * 9];
+            if (i < 9) {
+              x = taps[i];
+            } else {
+              const int rank = (i - 9) / 3, file = (i - 9) % 3;
+              for (int ky = kFirst[rank]; ky < kEnd[rank]; ++ky)
+                for (int kx = kFirst[file]; kx < kEnd[file]; ++kx) x += taps[ky * 3 + kx];
+            }
+          }
+          packed.push_back(x);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
 }  // namespace tahl::nn

@@ -24,7 +24,7 @@ enum class ConvMethod : std::uint8_t { Direct, Winograd };
 
 constexpr int pad(int channels) { return (channels + 31) / 32 * 32; }
 
-enum class Activation : std::uint8_t { None, Relu, Sigmoid, Tanh };
+enum class Activation : std::uint8_t { None, Relu, Sigmoid, Tanh, Mish, Selu };
 
 // Channels that a call is to compute, multiples of 32: threads share a layer by these.
 struct ChannelRange {
@@ -55,6 +55,19 @@ struct ConvArgs {
   void* out = nullptr;             // board, not `in`
   float* scratch = nullptr;        // Winograd: scratch_floats()
   Activation activation = Activation::None;
+};
+
+// The first convolution, 3x3, straight from the planes: of a position's planes few squares are not
+// zero, and some planes are one number all over. In floats whatever the arithmetic.
+struct StemArgs {
+  int positions = 0;
+  int planes = 0, out_channels = 0;
+  ChannelRange range;
+  const float* in = nullptr;       // [positions][planes][64]
+  const float* weights = nullptr;  // packed by pack_stem()
+  const float* bias = nullptr;     // [pad(out_channels)]
+  void* out = nullptr;             // board
+  bool relu = false;
 };
 
 // out[row] = activation(weights[row] * in + bias) for rows [begin, end), multiples of 32; rows
@@ -107,6 +120,7 @@ struct CpuKernels {
       nullptr;  // null: conv3_direct reads the board itself
   void (*conv3_direct)(const ConvArgs&) = nullptr;
   void (*conv1)(const ConvArgs&) = nullptr;
+  void (*stem)(const StemArgs&) = nullptr;
   void (*linear)(const LinearArgs&) = nullptr;                         // weights are floats
   void (*linear_half)(const LinearArgs&) = nullptr;                    // weights are bfloat16
   float (*dot)(const float* x, const void* weights, int n) = nullptr;  // one row of either
@@ -143,6 +157,12 @@ struct PackedConv {
 };
 PackedConv pack_conv(const CpuKernels& kernels, ConvMethod method, std::span<const float> weights,
                      int out_channels, int in_channels, int kernel);
+
+// Weights of a 3x3 convolution [out][in][3][3] for CpuKernels::stem: [out block][in][18][block],
+// the nine taps, and the nine sums of those taps that fall on the board from a square on its first,
+// a middle or its last rank and file.
+std::vector<float> pack_stem(const CpuKernels& kernels, std::span<const float> weights,
+                             int out_channels, int in_channels);
 
 // The nearest bfloat16, ties to even.
 std::uint16_t bfloat16_from_float(float x);

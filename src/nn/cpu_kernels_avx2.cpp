@@ -1,3 +1,4 @@
+#include "nn/arch_ops.h"
 #include "nn/cpu_kernels.h"
 
 // After the includes: their inline functions stay fit for every processor.

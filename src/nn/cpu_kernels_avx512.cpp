@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "nn/arch_ops.h"
 #include "nn/cpu_kernels.h"
 
 // After the includes: their inline functions stay fit for every processor.

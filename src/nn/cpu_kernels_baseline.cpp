@@ -1,3 +1,4 @@
+#include "nn/arch_ops.h"
 #include "nn/cpu_kernels.h"
 
 // Whatever the whole program is compiled for: SSE at least.

@@ -103,10 +103,9 @@ constexpr int padded_words(int channels) { return pad(channels) / kGroup; }
 
 // ---- Activations ----
 
-// 1 / (1 + exp(-x)). exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| <
-// 0.35, relative error below 1e-6.
-TAHL_INLINE void sigmoid_in_place(Vec& x) {
-  Vec y = -x;
+// exp(y) = 2^n e^r with n = round(y / ln 2); e^r by its series to r^6, |r| < 0.35, relative error
+// below 1e-6. For |y| > 87 as for 87.
+TAHL_INLINE void exp_in_place(Vec& y) {
   const Vec zero = {};
   const Vec limit = zero + 87.0f;
   y = y > limit ? limit : y;
@@ -123,8 +122,13 @@ TAHL_INLINE void sigmoid_in_place(Vec& x) {
   e = e * r + 0.5f;
   e = e * r + 1.0f;
   e = e * r + 1.0f;
-  const Vec power = reinterpret_cast<Vec>((n + 127) << 23);
-  x = 1.0f / (1.0f + e * power);
+  y = e * reinterpret_cast<Vec>((n + 127) << 23);
+}
+
+TAHL_INLINE void sigmoid_in_place(Vec& x) {
+  x = -x;
+  exp_in_place(x);
+  x = 1.0f / (1.0f + x);
 }
 
 TAHL_INLINE void relu_in_place(Vec& x) {
@@ -139,6 +143,19 @@ TAHL_INLINE void activate_in_place(Vec& x, Activation activation) {
     x = 2.0f * x;
     sigmoid_in_place(x);
     x = 2.0f * x - 1.0f;
+  }
+  const Vec zero = {};
+  if (activation == Activation::Mish) {
+    // x tanh(log(1 + e)) = x n / (n + 2) with e = exp(x), n = e (e + 2); for x > 20 that is x.
+    Vec e = x > zero + 20.0f ? zero + 20.0f : x;
+    exp_in_place(e);
+    const Vec n = e * (e + 2.0f);
+    x *= n / (n + 2.0f);
+  }
+  if (activation == Activation::Selu) {
+    Vec e = x;
+    exp_in_place(e);
+    x = kSeluScale * (x > zero ? x : kSeluAlpha * (e - 1.0f));
   }
 }
 
@@ -545,6 +562,88 @@ void conv3_winograd(const ConvArgs& args) {
   finish(args);
 }
 
+// ---- The first convolution ----
+
+// Which of 64 numbers are not zero, as a set; and whether all are the same.
+TAHL_INLINE unsigned long long set_squares(const float* plane, bool& same) {
+  unsigned long long set = 0;
+  same = true;
+#if TAHL_LANES == 16
+  const __m512 first = _mm512_set1_ps(plane[0]);
+  for (int i = 0; i < 4; ++i) {
+    const __m512 x = _mm512_loadu_ps(plane + 16 * i);
+    const __mmask16 set_here = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    set |= static_cast<unsigned long long>(set_here) << 16 * i;
+    same = same && _mm512_cmp_ps_mask(x, first, _CMP_EQ_OQ) == 0xffff;
+  }
+#else
+  for (int i = 0; i < 64; ++i) {
+    set |= static_cast<unsigned long long>(plane[i] != 0) << i;
+    same = same && plane[i] == plane[0];
+  }
+#endif
+  return set;
+}
+
+void stem(const StemArgs& args) {
+  const int stride = pad(args.out_channels);
+  for (int channel = args.range.begin; channel < args.range.end; channel += kBlock) {
+    const float* weights = args.weights + static_cast<long>(channel) * args.planes * 18;
+    for (int p = 0; p < args.positions; ++p) {
+      // A board with a square more on each side, so that no tap needs to be asked where it falls.
+      alignas(64) float sums[10 * 10][kBlock];
+      Vec everywhere[9][2] = {};  // what planes of one number add, by rank and file
+      for (int plane = 0; plane < 10 * 10; ++plane) {
+        TAHL_STORE(sums[plane], TAHL_LOAD(args.bias + channel));
+        TAHL_STORE(sums[plane] + kLanes, TAHL_LOAD(args.bias + channel + kLanes));
+      }
+      const float* in = args.in + static_cast<long>(p) * args.planes * 64;
+      for (int plane = 0; plane < args.planes; ++plane, in += 64) {
+        const float* w = weights + plane * 18 * kBlock;
+        bool same = false;
+        unsigned long long set = set_squares(in, same);
+        if (set == 0) continue;
+        if (same) {
+          w += 9 * kBlock;
+          for (int i = 0; i < 9; ++i) {
+            everywhere[i][0] += in[0] * TAHL_LOAD(w + i * kBlock);
+            everywhere[i][1] += in[0] * TAHL_LOAD(w + i * kBlock + kLanes);
+          }
+          continue;
+        }
+        for (; set != 0; set &= set - 1) {
+          const int square = __builtin_ctzll(set);
+          const float x = in[square];
+          float* to = sums[(square / 8 + 2) * 10 + square % 8 + 2];
+#pragma GCC unroll 3
+          for (int ky = 0; ky < 3; ++ky) {
+#pragma GCC unroll 3
+            for (int kx = 0; kx < 3; ++kx) {
+              float* sum = to - (ky * 10 + kx) * kBlock;
+              const float* tap = w + (ky * 3 + kx) * kBlock;
+              TAHL_STORE(sum, TAHL_LOAD(sum) + x * TAHL_LOAD(tap));
+              TAHL_STORE(sum + kLanes, TAHL_LOAD(sum + kLanes) + x * TAHL_LOAD(tap + kLanes));
+            }
+          }
+        }
+      }
+      Cell* out = static_cast<Cell*>(args.out) + static_cast<long>(p) * 64 * stride + channel;
+      for (int square = 0; square < 64; ++square, out += stride) {
+        const int rank = square / 8, file = square % 8;
+        const int edge = (rank == 0 ? 0 : rank == 7 ? 6 : 3) + (file == 0 ? 0 : file == 7 ? 2 : 1);
+        const float* sum = sums[(rank + 1) * 10 + file + 1];
+        Vec x = TAHL_LOAD(sum) + everywhere[edge][0];
+        Vec y = TAHL_LOAD(sum + kLanes) + everywhere[edge][1];
+        if (args.relu) {
+          relu_in_place(x);
+          relu_in_place(y);
+        }
+        store_cells(out, x, y);
+      }
+    }
+  }
+}
+
 // ---- Vectors ----
 
 TAHL_INLINE void load_weights(const float* w, Vec& x) { x = TAHL_LOAD(w); }
@@ -773,6 +872,7 @@ constexpr CpuKernels kKernels{TAHL_NAME,
                               nullptr,
                               conv3_direct,
                               conv1,
+                              stem,
                               linear,
                               linear_half,
                               dot_row,

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/cpu_ops.h"
 #include "nn/cpu_team.h"
 
 namespace tahl::nn {
@@ -188,6 +189,12 @@ class CpuNetwork : public Network {
                               step.channels, stride,
                               static_cast<std::byte*>(out) + p * 64 * stride * kernels.cell_bytes);
         break;
+      case Kind::Stem:
+        kernels.stem({positions, info_->input_planes, step.channels, range,
+                      &pass.planes[static_cast<std::size_t>(first) * input_size()],
+                      step.stem_weights.data(), step.bias.data(), out,
+                      step.activation == Activation::Relu});
+        break;
       case Kind::Prepare:
         if (observer_) observer_(step, static_cast<const float*>(input(0)), positions);
         (program_->method == ConvMethod::Winograd ? kernels.prepare_winograd
@@ -249,6 +256,21 @@ class CpuNetwork : public Network {
         } else if (share.part == 0) {
           kernels.activate_vector(static_cast<const float*>(input(0)), static_cast<float*>(out),
                                   static_cast<int>(step.size) * positions, step.activation);
+        }
+        break;
+      case Kind::Softmax:
+        if (share.part == 0)
+          softmax(static_cast<const float*>(input(0)), step.channels, positions,
+                  static_cast<float*>(out));
+        break;
+      case Kind::AttentionPolicy:
+        for (int p = share.part; p < positions; p += share.parts) {
+          const auto at_position = static_cast<std::size_t>(p);
+          const CpuStep& queries = at(step.inputs[0]);
+          attention_policy(static_cast<const float*>(input(0)) + at_position * queries.size,
+                           static_cast<const float*>(input(1)) + at_position * queries.size,
+                           step.scale.data(), queries.channels / 64, 1,
+                           static_cast<float*>(out) + at_position * step.size);
         }
         break;
     }
@@ -344,19 +366,21 @@ Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig&
                                                 .encoding = net.encoding,
                                                 .input_planes = net.arch.input_planes,
                                                 .policy_outputs = policy_outputs(net.arch),
+                                                .value_outputs = value_outputs(net.arch),
                                                 .metadata = net.metadata,
                                                 .arithmetic = describe(kernels, config),
                                                 .macs = program->macs});
   return std::make_unique<CpuNetwork>(std::move(info), std::move(program), config.threads);
 }
 
-// Every 3x3 convolution of the architecture, by name.
+// Every 3x3 convolution of the architecture but the first, by name.
 std::vector<std::string> conv3_names(const NetFile& net) {
   std::vector<std::string> names;
   for (const ParameterSpec& spec : list_parameters(net.arch)) {
     if (spec.shape.size() == 4 && spec.shape[2] == 3)
       names.push_back(spec.name.substr(0, spec.name.size() - std::string_view(".weight").size()));
   }
+  if (!names.empty()) names.erase(names.begin());
   return names;
 }
 

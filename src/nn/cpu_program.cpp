@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nn/arch_run.h"
+#include "nn/cpu_ops.h"
 
 namespace tahl::nn {
 namespace {
@@ -15,7 +16,21 @@ using Kind = CpuStep::Kind;
 
 // What the architecture asked for, one node an operation, before anything is joined.
 struct Node {
-  enum class Op { Input, Conv, Norm, Linear, Activate, Add, Pool, Flatten, Concat, ScaleBias, Mix };
+  enum class Op {
+    Input,
+    Conv,
+    Norm,
+    Linear,
+    Activate,
+    Add,
+    Pool,
+    Flatten,
+    Concat,
+    ScaleBias,
+    Mix,
+    Softmax,
+    AttentionPolicy
+  };
   Op op{};
   std::vector<int> inputs{};
   int channels = 0;
@@ -51,6 +66,16 @@ class GraphBuilder {
   Value relu(Value x) { return activate(x, Activation::Relu); }
   Value sigmoid(Value x) { return activate(x, Activation::Sigmoid); }
   Value tanh(Value x) { return activate(x, Activation::Tanh); }
+  Value mish(Value x) { return activate(x, Activation::Mish); }
+  Value selu(Value x) { return activate(x, Activation::Selu); }
+  Value softmax(Value x) { return like(x, Node::Op::Softmax, {x}); }
+  Value attention_policy(const std::string& name, Value queries, Value keys) {
+    return push({.op = Node::Op::AttentionPolicy,
+                 .inputs = {queries, keys},
+                 .channels = kAttentionOutputs,
+                 .is_board = false,
+                 .name = name});
+  }
   Value add(Value x, Value y) { return like(x, Node::Op::Add, {x, y}); }
   Value mean_pool(Value x) {
     return push({.op = Node::Op::Pool, .inputs = {x}, .channels = channels(x), .is_board = false});
@@ -133,8 +158,15 @@ class Compiler {
 
   int translate(const Node& node) {
     switch (node.op) {
-      case Node::Op::Input:
-        return push(Kind::Input, node);
+      case Node::Op::Input: {
+        // Where only 3x3 convolutions read the planes, they do so by themselves.
+        const int index = static_cast<int>(&node - nodes_->data());
+        const bool is_read = std::ranges::any_of(*nodes_, [index](const Node& reader) {
+          return std::ranges::count(reader.inputs, index) != 0 &&
+                 (reader.op != Node::Op::Conv || reader.kernel != 3);
+        });
+        return is_read ? push(Kind::Input, node) : -1;
+      }
       case Node::Op::Conv:
         return conv(node);
       case Node::Op::Norm:
@@ -176,6 +208,21 @@ class Compiler {
         return push(Kind::ScaleBias, node);
       case Node::Op::Mix:
         return push(Kind::Mix, node);
+      case Node::Op::Softmax:
+        return push(Kind::Softmax, node);
+      case Node::Op::AttentionPolicy: {
+        // It reads floats: [square][pad(channels)].
+        std::vector<int> floats;
+        for (const int input : node.inputs) {
+          Node flat{.op = Node::Op::Flatten, .inputs = {input}, .is_board = false};
+          flat.channels = this->node(input).channels * 64;
+          floats.push_back(push(Kind::Flatten, flat));
+        }
+        const int index = push(Kind::AttentionPolicy, node);
+        step(index).inputs = floats;
+        step(index).scale = tensor(node.name + ".weight");
+        return index;
+      }
     }
     return -1;
   }
@@ -184,13 +231,14 @@ class Compiler {
     if (made.activation != Activation::None) return false;
     if (made.kind == Kind::Conv3 || made.kind == Kind::Conv1 || made.kind == Kind::ScaleBias)
       return true;
-    return made.kind == Kind::Linear && activation == Activation::Relu;
+    return (made.kind == Kind::Linear || made.kind == Kind::Stem) && activation == Activation::Relu;
   }
 
   int push(Kind kind, const Node& node) {
     CpuStep made;
     made.kind = kind;
-    for (int input : node.inputs) made.inputs.push_back(step_of(input));
+    for (int input : node.inputs)
+      if (step_of(input) >= 0) made.inputs.push_back(step_of(input));
     made.channels = node.channels;
     made.is_board = node.is_board;
     made.name = node.name;
@@ -204,13 +252,18 @@ class Compiler {
   int conv(const Node& node) {
     const CpuKernels& kernels = *program_.kernels;
     const int in = this->node(node.inputs[0]).channels;
+    const bool is_stem = node.kernel == 3 && step_of(node.inputs[0]) < 0;
     int prepared = -1;
-    if (node.kernel == 3 && (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
-                                                                     : kernels.prepare_direct)) {
+    if (node.kernel == 3 && !is_stem &&
+        (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
+                                                 : kernels.prepare_direct)) {
       prepared = push(Kind::Prepare, node);
       step(prepared).channels = in;
     }
-    const int index = push(node.kernel == 3 ? Kind::Conv3 : Kind::Conv1, node);
+    const int index = push(is_stem            ? Kind::Stem
+                           : node.kernel == 3 ? Kind::Conv3
+                                              : Kind::Conv1,
+                           node);
     CpuStep& made = step(index);
     if (prepared >= 0) made.inputs[0] = prepared;
     const auto out = static_cast<std::size_t>(node.channels);
@@ -230,6 +283,11 @@ class Compiler {
       }
     }
     program_.macs += static_cast<double>(weights.size()) * 64;
+    if (is_stem) {
+      made.inputs.clear();
+      made.stem_weights = pack_stem(kernels, weights, node.channels, in);
+      return index;
+    }
     PackedConv packed =
         pack_conv(kernels, program_.method, weights, node.channels, in, node.kernel);
     made.weights = std::move(packed.words);

@@ -17,6 +17,7 @@ namespace tahl::nn {
 struct CpuStep {
   enum class Kind : std::uint8_t {
     Input,      // planes -> board
+    Stem,       // planes -> board, by the first 3x3 convolution; with activation
     Prepare,    // board -> what the next Conv3 reads (CpuKernels::prepare_*)
     Conv3,      // 3x3; with activation and residual
     Conv1,      // 1x1; the same
@@ -29,6 +30,8 @@ struct CpuStep {
     Mix,        // three boards
     Add,        // two alike
     Activate,
+    Softmax,          // of a vector
+    AttentionPolicy,  // vectors of queries and keys; `scale` has its weights [4][channels]
   };
   Kind kind{};
   std::vector<int> inputs;  // steps
@@ -40,6 +43,7 @@ struct CpuStep {
   std::vector<std::uint32_t> weights;       // of a convolution, packed; of a Linear, floats' bits
   std::vector<std::uint16_t> half_weights;  // of a Linear, instead
   std::vector<float> bias, scale;
+  std::vector<float> stem_weights;
   float prepare_scale = 1;  // PrepareArgs::scale
   std::size_t size = 0;     // floats of a vector, a position
   int slot = -1;            // where the result lies; what is prepared lies with each thread

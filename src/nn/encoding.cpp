@@ -3,10 +3,27 @@
 #include <algorithm>
 #include <cassert>
 
+#include "nn/lc0_encoding.h"
+
 namespace tahl::nn {
 namespace {
 
 constexpr std::size_t kBinaryPlanes = 17;
+
+template <Lc0Format format>
+constexpr Encoding lc0_encoding(std::string_view name) {
+  return {name, kLc0Planes,
+          [](const Game& game, std::span<float> out) { encode_lc0(format, game, out); },
+          [](const Position& position) { return lc0_frame(format, position); }};
+}
+constexpr Encoding kEncodings[] = {
+    {"rdt19", kRdt19Planes, encode_rdt19, mover_frame},
+    lc0_encoding<Lc0Format::Classical>("lc0-112"),
+    lc0_encoding<Lc0Format::CastlingRooks>("lc0-112-castling"),
+    lc0_encoding<Lc0Format::Canonical>("lc0-112-canonical"),
+    lc0_encoding<Lc0Format::Hectoplies>("lc0-112-hectoplies"),
+    lc0_encoding<Lc0Format::CanonicalV2>("lc0-112-v2"),
+};
 
 // The board with its ranks swapped, so that Black plays up it.
 Bitboard in_frame(Bitboard b, Color mover) {
@@ -14,6 +31,14 @@ Bitboard in_frame(Bitboard b, Color mover) {
 }
 
 }  // namespace
+
+std::span<const Encoding> encodings() { return kEncodings; }
+
+const Encoding* find_encoding(std::string_view name) {
+  for (const Encoding& encoding : kEncodings)
+    if (encoding.name == name) return &encoding;
+  return nullptr;
+}
 
 PackedPlanes pack_rdt19(const Position& p, bool repeated) {
   PackedPlanes packed{};

@@ -11,7 +11,34 @@
 
 namespace tahl::nn {
 
-inline constexpr int kMaxPlanes = 32;
+// How a network sees the squares: ranks or files may be swapped, and then the board transposed
+// about the diagonal from a8 to h1.
+struct Frame {
+  Square flip = 0;  // ^ 56 swaps ranks, ^ 7 files
+  bool transposed = false;
+
+  Square operator()(Square s) const {
+    s ^= flip;
+    return transposed ? make_square(7 - rank_of(s), 7 - file_of(s)) : s;
+  }
+};
+// The side to move plays up the board.
+inline Frame mover_frame(const Position& position) {
+  return {static_cast<Square>(position.side_to_move() == Color::White ? 0 : 56)};
+}
+
+// How a game is written for networks, by the name that their files give it.
+struct Encoding {
+  std::string_view name;
+  int planes;
+  // Writes [planes][64] row-major, a1 first, in the frame. Precondition: out.size() fits.
+  void (*encode)(const Game& game, std::span<float> out);
+  Frame (*frame)(const Position& position);
+};
+std::span<const Encoding> encodings();
+const Encoding* find_encoding(std::string_view name);  // nullptr if there is none
+
+inline constexpr int kMaxPlanes = 112;
 
 // How one plane is known without 64 floats: a set of squares, or one number on all of them.
 struct Plane {

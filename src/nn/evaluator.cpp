@@ -14,25 +14,27 @@ constexpr float kNoLogit = -std::numeric_limits<float>::infinity();
 
 class NetworkEvaluator : public Evaluator {
  public:
-  NetworkEvaluator(std::unique_ptr<Network> network, PolicyHead head, std::string name)
-      : network_(std::move(network)), head_(head), name_(std::move(name)) {}
+  NetworkEvaluator(std::unique_ptr<Network> network, const Encoding& encoding, PolicyHead head,
+                   std::string name)
+      : network_(std::move(network)), encoding_(encoding), head_(head), name_(std::move(name)) {}
 
   std::vector<Evaluation> evaluate(std::span<const EvalRequest> batch) override {
-    constexpr std::size_t kInputs = kRdt19Planes * 64;
+    const auto inputs = static_cast<std::size_t>(encoding_.planes) * 64;
     const NetInfo& info = network_->info();
     const auto outputs = static_cast<std::size_t>(info.policy_outputs);
     const auto values = static_cast<std::size_t>(info.value_outputs);
-    planes_.resize(batch.size() * kInputs);
+    planes_.resize(batch.size() * inputs);
     policy_.resize(batch.size() * outputs);
     value_.resize(batch.size() * values);
     terms_.clear();
     wanted_.clear();
     wanted_begin_.assign(1, 0);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      encode_rdt19(*batch[i].game, std::span(planes_).subspan(i * kInputs, kInputs));
+      const Position& position = batch[i].game->position();
+      encoding_.encode(*batch[i].game, std::span(planes_).subspan(i * inputs, inputs));
+      const Frame frame = encoding_.frame(position);
       for (const Move m : *batch[i].legal) {
-        const PolicyTerms& t =
-            terms_.emplace_back(policy_terms(head_, batch[i].game->position(), m));
+        const PolicyTerms& t = terms_.emplace_back(policy_terms(head_, position, m, frame));
         wanted_.insert(wanted_.end(), t.output.begin(), t.output.begin() + t.count);
       }
       wanted_begin_.push_back(static_cast<std::uint32_t>(wanted_.size()));
@@ -55,7 +57,7 @@ class NetworkEvaluator : public Evaluator {
   }
 
   std::unique_ptr<Evaluator> clone() const override {
-    return std::make_unique<NetworkEvaluator>(network_->clone(), head_, name_);
+    return std::make_unique<NetworkEvaluator>(network_->clone(), encoding_, head_, name_);
   }
   std::string name() const override { return name_; }
   int positions_read() const override {
@@ -64,6 +66,7 @@ class NetworkEvaluator : public Evaluator {
 
  private:
   std::unique_ptr<Network> network_;
+  const Encoding& encoding_;
   PolicyHead head_;
   std::string name_;
   std::vector<float> planes_, policy_, value_;
@@ -90,12 +93,20 @@ Expected<std::unique_ptr<Evaluator>> from_network(Expected<std::unique_ptr<Netwo
                                                   const std::string& name) {
   if (!network) return tl::unexpected(network.error());
   const NetInfo& info = (*network)->info();
-  if (info.encoding != "rdt19")
-    return fail("{}: the net wants the encoding \"{}\"; this program has rdt19", name,
-                info.encoding);
+  const Encoding* encoding = find_encoding(info.encoding);
+  if (encoding == nullptr) {
+    std::string names;
+    for (const Encoding& known : encodings())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    return fail("{}: the net wants the encoding {}; this program has {}", name,
+                tahl::quoted(info.encoding), names);
+  }
+  if (encoding->planes != info.input_planes)
+    return fail("{}: the net has {} input planes, {} has {}", name, info.input_planes,
+                encoding->name, encoding->planes);
   const Expected<PolicyHead> head = parse_policy_head(info.arch.policy_head);
   if (!head) return fail("{}: {}", name, head.error().message);
-  return std::make_unique<NetworkEvaluator>(std::move(*network), *head, name);
+  return std::make_unique<NetworkEvaluator>(std::move(*network), *encoding, *head, name);
 }
 
 }  // namespace

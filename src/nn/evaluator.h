@@ -43,7 +43,8 @@ class Evaluator {
   virtual int positions_read() const { return kWholeGame; }
 };
 
-// Reads a net file (safetensors or RDTChess .pt), or the embedded default for an empty path.
+// Reads a net file (safetensors, RDTChess .pt or lc0 .pb.gz), or the embedded default for an empty
+// path.
 Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path,
                                                     const NetworkOptions& options = {});
 // Same logits everywhere and value 0: for tests, and as a player that knows nothing.

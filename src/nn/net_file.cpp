@@ -11,6 +11,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "nn/lc0_file.h"
 #include "nn/pickle.h"
 #include "nn/safetensors.h"
 
@@ -97,10 +98,13 @@ Expected<NetFile> net_from_checkpoint(std::span<const std::uint8_t> bytes) {
 
 Expected<NetFile> parse_net(std::span<const std::uint8_t> bytes) {
   const bool zip = bytes.size() >= 4 && std::memcmp(bytes.data(), "PK\3\4", 4) == 0;
-  if (!zip && !looks_like_safetensors(bytes)) {
-    return fail("neither safetensors nor an RDTChess checkpoint");
+  const bool lc0 = looks_like_lc0(bytes);
+  if (!zip && !lc0 && !looks_like_safetensors(bytes)) {
+    return fail("neither safetensors nor an RDTChess checkpoint nor an lc0 net");
   }
-  auto net = zip ? net_from_checkpoint(bytes) : net_from_safetensors(bytes);
+  auto net = zip   ? net_from_checkpoint(bytes)
+             : lc0 ? parse_lc0(bytes)
+                   : net_from_safetensors(bytes);
   if (!net) return net;
   if (auto ok = check_tensors(*net); !ok) return tl::unexpected(ok.error());
   return net;

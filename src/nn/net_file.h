@@ -28,8 +28,9 @@ struct NetFile {
 // that is not. Numbers must be finite, and variances not negative.
 Expected<void> check_tensors(const NetFile& net);
 
-// Our safetensors (f32, f16 or bf16), or an RDTChess checkpoint (.pt, a zip with a pickle that is
-// read as data and never executed); the contents decide. Errors are "net: NAME: reason".
+// Our safetensors (f32, f16 or bf16), an RDTChess checkpoint (.pt, a zip with a pickle that is read
+// as data and never executed), or an lc0 net (.pb.gz); the contents decide. Errors are "net: NAME:
+// reason".
 Expected<NetFile> read_net(const std::filesystem::path& path);
 Expected<NetFile> read_net(std::span<const std::uint8_t> bytes, const std::string& name);
 

@@ -36,6 +36,19 @@ class TorchOps {
   Value relu(const Value& x) { return torch::relu(x); }
   Value sigmoid(const Value& x) { return torch::sigmoid(x); }
   Value tanh(const Value& x) { return torch::tanh(x); }
+  Value mish(const Value& x) { return torch::mish(x); }
+  Value selu(const Value& x) { return torch::selu(x); }
+  Value softmax(const Value& x) { return torch::softmax(x, 1); }
+  Value attention_policy(const std::string& name, const Value& queries, const Value& keys) {
+    const torch::Tensor q = queries.flatten(2).transpose(1, 2);  // [n, 64, c]
+    const torch::Tensor k = keys.flatten(2);                     // [n, c, 64]
+    const double scale = 1 / std::sqrt(static_cast<double>(q.size(2)));
+    const torch::Tensor plain = torch::matmul(q, k) * scale;  // [n, from, to]
+    const torch::Tensor offsets = torch::matmul(at(name, ".weight"), k.slice(2, 56));  // [n, 4, 8]
+    const torch::Tensor promotions = (offsets.slice(1, 0, 3) + offsets.slice(1, 3)).transpose(1, 2);
+    const torch::Tensor last = plain.slice(1, 48, 56).slice(2, 56).unsqueeze(3);  // [n, 8, 8, 1]
+    return torch::cat({plain.flatten(1), (last + promotions.unsqueeze(1)).flatten(1)}, 1);
+  }
   Value add(const Value& x, const Value& y) { return x + y; }
   Value mean_pool(const Value& x) { return x.mean(torch::IntArrayRef{2, 3}); }
   Value flatten(const Value& x) { return x.flatten(1); }
@@ -124,7 +137,8 @@ TorchNetwork::TorchNetwork(const ArchConfig& config) : config_(config) {
 std::pair<torch::Tensor, torch::Tensor> TorchNetwork::forward(torch::Tensor planes) {
   TorchOps ops(tensors_, std::move(planes), is_training());
   const auto outputs = run_architecture(config_, ops);
-  return {outputs.policy.to(torch::kFloat), outputs.value.to(torch::kFloat).flatten()};
+  const torch::Tensor value = outputs.value.to(torch::kFloat);
+  return {outputs.policy.to(torch::kFloat), config_.wdl ? value : value.flatten()};
 }
 
 NetFile export_net(const TorchNetwork& network, const std::string& encoding,
@@ -162,6 +176,7 @@ Expected<std::unique_ptr<Network>> make_torch_network(const NetFile& net) {
                                                   .encoding = net.encoding,
                                                   .input_planes = net.arch.input_planes,
                                                   .policy_outputs = policy_outputs(net.arch),
+                                                  .value_outputs = value_outputs(net.arch),
                                                   .metadata = net.metadata,
                                                   .arithmetic = "torch"},
                                           std::move(network));

@@ -22,8 +22,8 @@ class TorchNetwork : public torch::nn::Module {
   // Precondition: the config is valid.
   explicit TorchNetwork(const ArchConfig& config);
 
-  // planes [n, input_planes, 8, 8] -> logits [n, policy_outputs] and values [n], fp32 also under
-  // autocast. Batch norm follows is_training().
+  // planes [n, input_planes, 8, 8] -> logits [n, policy_outputs] and values [n], or [n, 3] of win,
+  // draw and loss; fp32 also under autocast. Batch norm follows is_training().
   std::pair<torch::Tensor, torch::Tensor> forward(torch::Tensor planes);
 
   const ArchConfig& config() const { return config_; }

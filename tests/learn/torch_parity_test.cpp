@@ -25,14 +25,15 @@ TEST(TorchNetwork, ComputesWhatTheCpuNetworkComputes) {
     constexpr int kPositions = 9;
     const auto planes = testing::random_planes(kPositions, config.input_planes, 2);
     std::vector<float> cpu_policy(static_cast<std::size_t>(kPositions * policy_outputs(config)));
-    std::vector<float> cpu_value(kPositions), torch_policy(cpu_policy.size()),
-        torch_value(kPositions);
+    std::vector<float> cpu_value(static_cast<std::size_t>(kPositions * value_outputs(config))),
+        torch_policy(cpu_policy.size()), torch_value(cpu_value.size());
     (*cpu)->forward(planes, kPositions, cpu_policy, cpu_value);
     (*torch)->forward(planes, kPositions, torch_policy, torch_value);
     for (std::size_t i = 0; i < cpu_policy.size(); ++i) {
       ASSERT_NEAR(cpu_policy[i], torch_policy[i], 1e-4) << i;
     }
-    for (std::size_t i = 0; i < kPositions; ++i) ASSERT_NEAR(cpu_value[i], torch_value[i], 1e-4);
+    for (std::size_t i = 0; i < cpu_value.size(); ++i)
+      ASSERT_NEAR(cpu_value[i], torch_value[i], 1e-4);
   }
 }
 

@@ -92,9 +92,9 @@ TEST(NetFile, NamesTheFirstTensorThatDoesNotFit) {
 
 TEST(NetFile, RefusesOtherFilesInOneLine) {
   EXPECT_EQ(read_net(testing::bytes_from("hello"), "x").error().message,
-            "net: x: neither safetensors nor an RDTChess checkpoint");
+            "net: x: neither safetensors nor an RDTChess checkpoint nor an lc0 net");
   EXPECT_EQ(read_net(testing::Bytes{}, "x").error().message,
-            "net: x: neither safetensors nor an RDTChess checkpoint");
+            "net: x: neither safetensors nor an RDTChess checkpoint nor an lc0 net");
   EXPECT_EQ(read_net(write_safetensors({{}, {{"a", {{1}, {0}}}}}), "x").error().message,
             "net: x: its metadata names no arch: not a net of ours");
   EXPECT_FALSE(read_net(std::filesystem::path("/nonexistent")));

@@ -36,7 +36,7 @@ inline Bytes read_bytes(const std::filesystem::path& path) {
 
 // Weights of about the size that training leaves, the same for the same seed.
 inline NetFile random_net(const ArchConfig& arch, std::uint32_t seed) {
-  NetFile net{arch, "rdt19", {{"title", "random"}}, {}};
+  NetFile net{arch, arch.family == "lc0" ? "lc0-112" : "rdt19", {{"title", "random"}}, {}};
   std::mt19937 random(seed);
   for (const ParameterSpec& spec : list_parameters(arch)) {
     const float width = 1.5f / std::sqrt(static_cast<float>(spec.fan_in));
@@ -59,6 +59,35 @@ inline std::vector<float> random_planes(int positions, int planes, std::uint32_t
 }
 
 // Every option of the architecture, and widths that no vector divides.
+inline std::vector<ArchConfig> lc0_configs() {
+  return {{.family = "lc0",
+           .input_planes = 112,
+           .channels = 24,
+           .blocks = 2,
+           .se = true,
+           .se_width = 5,
+           .policy_head = "moves1858",
+           .policy_channels = 3,
+           .value_channels = 4,
+           .value_hidden = 8},
+          {.family = "lc0",
+           .input_planes = 112,
+           .channels = 33,
+           .blocks = 1,
+           .policy_head = "planes73",
+           .wdl = true,
+           .activation = "mish"},
+          {.family = "lc0",
+           .input_planes = 112,
+           .channels = 16,
+           .blocks = 1,
+           .se = true,
+           .policy_head = "attention4288",
+           .policy_channels = 40,
+           .policy_width = 20,
+           .wdl = true,
+           .activation = "mish"}};
+}
 inline std::vector<ArchConfig> varied_configs() {
   std::vector<ArchConfig> configs;
   configs.push_back({.channels = 32, .blocks = 2, .se = true});
@@ -68,6 +97,7 @@ inline std::vector<ArchConfig> varied_configs() {
   configs.push_back({.channels = 16, .blocks = 2, .recurrence = 2});
   configs.push_back({.input_planes = 28, .channels = 48, .blocks = 1, .gate = true});
   configs.push_back({.channels = 1, .blocks = 0, .value_channels = 1, .value_hidden = 1});
+  for (ArchConfig& config : lc0_configs()) configs.push_back(std::move(config));
   return configs;
 }
 
