@@ -72,7 +72,7 @@ std::string format_of(std::span<const std::uint8_t> bytes) {
 std::string layers(const nn::ArchConfig& arch) {
   std::string text =
       fmt::format("{}: {} blocks of {} channels", arch.family, arch.blocks, arch.channels);
-  if (arch.se) text += fmt::format(", squeeze-and-excitation 1/{}", arch.se_reduction);
+  if (arch.se) text += fmt::format(", squeeze-and-excitation by {}", nn::se_hidden(arch));
   if (arch.recurrence > 1) text += fmt::format(", applied {} times", arch.recurrence);
   if (arch.gate) text += ", gated";
   return text;
