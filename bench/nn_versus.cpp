@@ -16,7 +16,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "nn/arch_run.h"
+#include "nn/arch_rdt.h"
 #include "nn/cpu_network.h"
 #ifdef TAHL_WITH_TORCH
 #include "nn/torch_network.h"
@@ -37,7 +37,7 @@ class DnnlNetwork {
     // Nineteen channels would send it to its reference code.
     padded_input_ = (net.arch.input_planes + 31) / 32 * 32;
     input_->out = make({{batch_, padded_input_, 8, 8}, type_, memory::format_tag::nhwc});
-    outputs_ = run_architecture(net.arch, *this);
+    outputs_ = rdt(net.arch, *this);
     finish(*outputs_.policy);
     finish(*outputs_.value);
     policy_ = as_floats(*outputs_.policy);
