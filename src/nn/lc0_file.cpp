@@ -250,8 +250,8 @@ class Reader {
     return static_cast<int>(out);
   }
 
-  // NAME.weight and .bias of two layers, [out][in]; `on_squares` makes it a 1x1 convolution, the same
-  // thing done at every square. Returns how many come out, or 0.
+  // NAME.weight and .bias of two layers, [out][in]; `on_squares` makes it a 1x1 convolution, the
+  // same thing done at every square. Returns how many come out, or 0.
   int linear(std::optional<Bytes> weights, std::optional<Bytes> biases, const std::string& name,
              int in, bool on_squares = false) {
     std::vector<float> numbers = layer(weights, name);
