@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cassert>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,19 +16,6 @@
 
 namespace tahl::nn {
 namespace {
-
-// Memory that begins with a cache line, zeros at first.
-struct Free {
-  void operator()(void* p) const { std::free(p); }
-};
-using Bytes = std::unique_ptr<std::byte[], Free>;
-Bytes make_bytes(std::size_t n) {
-  const std::size_t size = (n + 63) / 64 * 64;
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(size, 64)));
-  if (p == nullptr) throw std::bad_alloc();
-  std::fill_n(p, size, std::byte{});
-  return Bytes(p);
-}
 
 // What one pass is about.
 struct Pass {
@@ -61,25 +47,30 @@ class CpuNetwork : public Network {
     if (n == 0) return;
     const FlushSubnormals flush;
     const Pass pass{planes, n, &wanted, policy, value};
-    const int chunk = program_->chunk, threads = team_.ready();
     // A thread takes whole chunks, so that nobody waits for anybody; but if there are not chunks
     // for all, they share each position by its channels.
-    if (threads == 1) {
-      for (int first = 0; first < n; first += chunk)
-        run_chunk(pass, first, std::min(chunk, n - first), {0, 1, 0});
-    } else if (n >= chunk * threads) {
+    const int members = team_.size();
+    int chunk = program_->chunk;
+    if (members > 1 && n >= chunk * members) {
+      const int rounds = (n + chunk * members - 1) / (chunk * members);  // as many for each
+      chunk = (n + rounds * members - 1) / (rounds * members);
       std::atomic<int> next{0};
       team_.run([&](int member) {
         for (int first = 0; (first = next.fetch_add(chunk)) < n;)
           run_chunk(pass, first, std::min(chunk, n - first), {0, 1, member});
       });
-    } else {
-      prepare(0);
-      team_.run([&](int member) {
-        for (int first = 0; first < n; first += chunk)
-          run_chunk(pass, first, std::min(chunk, n - first), {member, threads, 0});
-      });
+      return;
     }
+    const int threads = team_.ready();
+    const auto share = [&](int member) {
+      for (int first = 0; first < n; first += chunk)
+        run_chunk(pass, first, std::min(chunk, n - first), {member, threads, 0});
+    };
+    prepare(0);
+    if (threads == 1)
+      share(0);
+    else
+      team_.run(share);
   }
 
   std::unique_ptr<Network> clone() const override {
@@ -95,8 +86,8 @@ class CpuNetwork : public Network {
     int workspace;
   };
   struct Workspace {
-    std::vector<Bytes> slots;
-    std::vector<Bytes> scratch, prepared;  // one a part
+    std::vector<CpuBytes> slots;
+    std::vector<CpuBytes> scratch, prepared;  // one a part
   };
 
   std::size_t input_size() const { return static_cast<std::size_t>(info_->input_planes) * 64; }
@@ -107,11 +98,11 @@ class CpuNetwork : public Network {
   void prepare(int workspace) {
     Workspace& w = workspaces_[static_cast<std::size_t>(workspace)];
     if (!w.slots.empty()) return;
-    for (const std::size_t size : program_->slots) w.slots.push_back(make_bytes(size));
+    for (const std::size_t size : program_->slots) w.slots.push_back(make_cpu_bytes(size));
     // Only the first workspace is ever shared.
     for (int part = 0; part < (workspace == 0 ? team_.size() : 1); ++part) {
-      w.scratch.push_back(make_bytes(program_->scratch * sizeof(float)));
-      w.prepared.push_back(make_bytes(program_->prepared));
+      w.scratch.push_back(make_cpu_bytes(program_->scratch * sizeof(float)));
+      w.prepared.push_back(make_cpu_bytes(program_->prepared));
     }
   }
 
@@ -192,7 +183,7 @@ class CpuNetwork : public Network {
       case Kind::Stem:
         kernels.stem({positions, info_->input_planes, step.channels, range,
                       &pass.planes[static_cast<std::size_t>(first) * input_size()],
-                      step.stem_weights.data(), step.bias.data(), out,
+                      static_cast<const float*>(weights_of(step)), step.bias.data(), out,
                       step.activation == Activation::Relu});
         break;
       case Kind::Prepare:
@@ -208,7 +199,7 @@ class CpuNetwork : public Network {
                                                                      : kernels.conv3_direct;
         Workspace& w = workspaces_[static_cast<std::size_t>(share.workspace)];
         conv({positions, at(step.inputs[0]).channels, step.channels, range, input(0),
-              step.weights.data(), step.bias.data(), step.scale.data(), residual, out,
+              weights_of(step), step.bias.data(), step.scale.data(), residual, out,
               reinterpret_cast<float*>(w.scratch[static_cast<std::size_t>(share.part)].get()),
               step.activation});
         break;
@@ -276,16 +267,15 @@ class CpuNetwork : public Network {
     }
   }
 
-  static const void* weights_of(const CpuStep& step) {
-    return step.half_weights.empty() ? static_cast<const void*>(step.weights.data())
-                                     : static_cast<const void*>(step.half_weights.data());
+  const void* weights_of(const CpuStep& step) const {
+    return program_->weights.get() + step.weights;
   }
 
   void linear(const CpuStep& step, int positions, const Share& share) {
     const CpuKernels& kernels = *program_->kernels;
     const CpuStep& from = at(step.inputs[0]);
     const auto [begin, end] = range_of(static_cast<int>(step.size), share);
-    (step.half_weights.empty() ? kernels.linear : kernels.linear_half)(
+    (step.is_half ? kernels.linear_half : kernels.linear)(
         {positions, static_cast<int>(from.size), static_cast<int>(step.size), begin, end,
          result<float>(from, share), weights_of(step), step.bias.data(), result<float>(step, share),
          step.activation});
@@ -295,9 +285,9 @@ class CpuNetwork : public Network {
   void rows(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
     const CpuKernels& kernels = *program_->kernels;
     const CpuStep& from = at(step.inputs[0]);
-    const bool half = !step.half_weights.empty();
-    const auto dot = half ? kernels.dot_half : kernels.dot;
-    const std::size_t row_bytes = from.size * (half ? sizeof(std::uint16_t) : sizeof(float));
+    const auto dot = step.is_half ? kernels.dot_half : kernels.dot;
+    const std::size_t row_bytes =
+        from.size * (step.is_half ? sizeof(std::uint16_t) : sizeof(float));
     const auto* weights = static_cast<const std::byte*>(weights_of(step));
     const auto compute = [&](int p, std::size_t row) {
       const float* x = result<float>(from, share) + static_cast<std::size_t>(p) * from.size;

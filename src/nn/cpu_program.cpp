@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -143,6 +145,8 @@ class Compiler {
     program_.value = step_of(outputs.value);
     assign_slots();
     place_barriers();
+    program_.weights = make_cpu_bytes(stored_.size());
+    std::ranges::copy(stored_, program_.weights.get());
     return std::move(program_);
   }
 
@@ -259,6 +263,8 @@ class Compiler {
                                                  : kernels.prepare_direct)) {
       prepared = push(Kind::Prepare, node);
       step(prepared).channels = in;
+      if (kernels.arithmetic == Arithmetic::Int8)
+        step(prepared).prepare_scale = 255 / ranges_.at(node.name);
     }
     const int index = push(is_stem            ? Kind::Stem
                            : node.kernel == 3 ? Kind::Conv3
@@ -268,6 +274,8 @@ class Compiler {
     if (prepared >= 0) made.inputs[0] = prepared;
     const auto out = static_cast<std::size_t>(node.channels);
     std::vector<float> weights = tensor(node.name + ".weight");
+    program_.macs += static_cast<double>(weights.size()) * 64;
+    if (share_weights(index)) return index;
     made.bias.assign(static_cast<std::size_t>(pad(node.channels)), 0);
     if (node.bias) std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     const std::size_t next = static_cast<std::size_t>(&node - nodes_->data()) + 1;
@@ -282,22 +290,32 @@ class Compiler {
             (made.bias[o] - tensor(norm + ".running_mean")[o]) * gain + tensor(norm + ".bias")[o];
       }
     }
-    program_.macs += static_cast<double>(weights.size()) * 64;
     if (is_stem) {
       made.inputs.clear();
-      made.stem_weights = pack_stem(kernels, weights, node.channels, in);
+      made.weights = store<float>(pack_stem(kernels, weights, node.channels, in));
       return index;
     }
     PackedConv packed =
         pack_conv(kernels, program_.method, weights, node.channels, in, node.kernel);
-    made.weights = std::move(packed.words);
+    made.weights = store<std::uint32_t>(packed.words);
     made.scale = std::move(packed.scale);
-    if (kernels.arithmetic == Arithmetic::Int8 && node.kernel == 3) {
-      const float range = ranges_.at(node.name);
-      step(prepared).prepare_scale = 255 / range;
-      for (float& scale : made.scale) scale *= range / 255;
-    }
+    if (prepared >= 0)
+      for (float& scale : made.scale) scale /= step(prepared).prepare_scale;
     return index;
+  }
+
+  // Layers of one name have the same weights: a recurrent net's are kept once, or they would not
+  // fit the cache twice over.
+  bool share_weights(int index) {
+    CpuStep& made = step(index);
+    const auto [first, is_first] = layers_.try_emplace(made.name, index);
+    if (is_first) return false;
+    const CpuStep& same = step(first->second);
+    made.weights = same.weights;
+    made.is_half = same.is_half;
+    made.bias = same.bias;
+    made.scale = same.scale;
+    return true;
   }
 
   int linear(const Node& node) {
@@ -310,6 +328,7 @@ class Compiler {
     const std::size_t padded_in = step(made.inputs[0]).size;
     const std::vector<float>& weights = tensor(node.name + ".weight");
     program_.macs += static_cast<double>(weights.size());
+    if (share_weights(index)) return index;
     // PyTorch flattens by channels, we by squares.
     const bool by_squares = input.op == Node::Op::Flatten;
     const auto column = [&](std::size_t i) {
@@ -324,16 +343,27 @@ class Compiler {
         packed[at] = weights[o * in + i];
       }
     }
-    if (program_.kernels->arithmetic == Arithmetic::Fp32) {
-      made.weights.reserve(packed.size());
-      for (const float x : packed) made.weights.push_back(std::bit_cast<std::uint32_t>(x));
+    made.is_half = program_.kernels->arithmetic != Arithmetic::Fp32;
+    if (made.is_half) {
+      std::vector<std::uint16_t> halves;
+      halves.reserve(packed.size());
+      for (const float x : packed) halves.push_back(bfloat16_from_float(x));
+      made.weights = store<std::uint16_t>(halves);
     } else {
-      made.half_weights.reserve(packed.size());
-      for (const float x : packed) made.half_weights.push_back(bfloat16_from_float(x));
+      made.weights = store<float>(packed);
     }
     made.bias.assign(made.size, 0);
     std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     return index;
+  }
+
+  // Keeps a step's weights, from a cache line on; returns where.
+  template <class T>
+  std::size_t store(std::span<const T> weights) {
+    const std::size_t at = (stored_.size() + 63) / 64 * 64;
+    stored_.resize(at + weights.size_bytes());
+    std::memcpy(stored_.data() + at, weights.data(), weights.size_bytes());
+    return at;
   }
 
   // Bytes of a step's result for a whole chunk.
@@ -430,6 +460,8 @@ class Compiler {
   CpuProgram program_;
   const std::vector<Node>* nodes_ = nullptr;
   int policy_node_ = -1;
+  std::vector<std::byte> stored_;
+  std::map<std::string, int> layers_;  // the first step with the weights of that name
   std::vector<int> uses_;
   std::vector<int> step_of_;
 };

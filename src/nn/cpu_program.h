@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nn/cpu_kernels.h"
+#include "nn/cpu_memory.h"
 #include "nn/net_file.h"
 
 namespace tahl::nn {
@@ -39,11 +40,10 @@ struct CpuStep {
   int channels = 0;         // of the result; of what is prepared
   bool is_board = true;
   Activation activation = Activation::None;
-  std::string name;                         // of the weights
-  std::vector<std::uint32_t> weights;       // of a convolution, packed; of a Linear, floats' bits
-  std::vector<std::uint16_t> half_weights;  // of a Linear, instead
+  std::string name;         // of the weights
+  std::size_t weights = 0;  // where in the program's memory, packed
+  bool is_half = false;     // of a Linear or Rows: its weights are bfloat16
   std::vector<float> bias, scale;
-  std::vector<float> stem_weights;
   float prepare_scale = 1;  // PrepareArgs::scale
   std::size_t size = 0;     // floats of a vector, a position
   int slot = -1;            // where the result lies; what is prepared lies with each thread
@@ -55,6 +55,7 @@ struct CpuProgram {
   ConvMethod method{};
   int chunk = 0;  // positions that pass a layer together
   std::vector<CpuStep> steps;
+  CpuBytes weights;                // of all steps
   std::vector<std::size_t> slots;  // bytes of each slot of the workspace
   std::size_t scratch = 0;         // floats of each thread's own
   std::size_t prepared = 0;        // bytes, too

@@ -68,19 +68,17 @@ void CpuTeam::run(const std::function<void(int)>& job) {
     started_.notify_all();
   }
   job(0);
-  if (!wait_until([&] { return working_.load(std::memory_order_acquire) == 0; })) stalled_ = true;
+  wait_until([&] { return working_.load(std::memory_order_acquire) == 0; });
   if (stalled_.exchange(false)) {
-    resting_ = rest_;
+    resting_until_ = Clock::now() + rest_;
     rest_ = std::min(2 * rest_, kLongestRest);
-  } else {
-    rest_ = std::max(rest_ - 1, kShortestRest);
+  } else if (rest_ > kShortestRest) {
+    rest_ -= rest_ / 16;
   }
 }
 
-int CpuTeam::ready() {
-  if (resting_ == 0) return size_;
-  --resting_;
-  return 1;
+int CpuTeam::ready() const {
+  return resting_until_ == Clock::time_point{} || Clock::now() >= resting_until_ ? size_ : 1;
 }
 
 void CpuTeam::barrier() {

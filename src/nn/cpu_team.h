@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -12,7 +13,7 @@ namespace tahl::nn {
 // The caller is one of them. Waiting is spinning: a member that runs comes within microseconds. If
 // one does not, the system has put it aside for a busy neighbour, and who then gave way at each
 // barrier would lose a time slice at each. So the others spin on, give way only after long, and the
-// team rests: the next jobs the caller does alone, until a trial goes well again.
+// team rests: for a while the caller should work alone (ready()), until a trial goes well again.
 class CpuTeam {
  public:
   explicit CpuTeam(int threads);  // >= 1, the caller's included
@@ -21,8 +22,8 @@ class CpuTeam {
   CpuTeam& operator=(const CpuTeam&) = delete;
 
   int size() const { return size_; }
-  // How many members the next job should count on: size(), or 1 while the team rests.
-  int ready();
+  // How many members a job with barriers should count on: size(), or 1 while the team rests.
+  int ready() const;
   // Runs job(0) here and job(1) ... job(size - 1) on the others; returns when all have returned.
   // One caller at a time.
   void run(const std::function<void(int member)>& job);
@@ -47,10 +48,11 @@ class CpuTeam {
   alignas(64) std::atomic<int> working_{0};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<unsigned> passed_{0};  // barriers
-  std::atomic<bool> stalled_{false};             // in this job
-  int resting_ = 0;                              // jobs that the caller still does alone
-  int rest_ = kShortestRest;                     // and how many after the next stall
-  static constexpr int kShortestRest = 8, kLongestRest = 512;
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kShortestRest{500}, kLongestRest{100'000};
+  std::atomic<bool> stalled_{false};  // in this job
+  Clock::time_point resting_until_{};
+  std::chrono::microseconds rest_ = kShortestRest;  // after the next stall
   std::vector<std::jthread> workers_;
 };
 
