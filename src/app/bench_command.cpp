@@ -14,7 +14,9 @@
 #include "app/cpu_name.h"
 #include "app/interrupt.h"
 #include "nn/cpu_network.h"
+#include "nn/encoding.h"
 #include "nn/evaluator.h"
+#include "nn/policy_map.h"
 
 namespace tahl::app {
 namespace {
@@ -57,24 +59,40 @@ Expected<nn::NetFile> find_net(const std::string& name) {
   return nn::read_net(std::filesystem::path(name));
 }
 
-// Inputs that are like positions: few squares set. And the outputs of about as many moves as a
-// position has.
+// Positions of games of random moves, as the net reads them, and the outputs of their legal moves.
 struct Inputs {
   std::vector<float> planes;
   std::vector<std::uint16_t> wanted;
   std::vector<std::uint32_t> begin{0};
 };
-Inputs make_inputs(const nn::NetInfo& info, int n) {
-  constexpr int kWanted = 35;
+Expected<Inputs> make_inputs(const nn::NetInfo& info, int n) {
+  const nn::Encoding* encoding = nn::find_encoding(info.encoding);
+  if (encoding == nullptr)
+    return fail("bench: the net wants the encoding {}, which this program has not",
+                tahl::quoted(info.encoding));
+  const auto head = nn::parse_policy_head(info.arch.policy_head);
+  if (!head) return tl::unexpected(head.error());
   std::mt19937 random(2);
   Inputs inputs;
-  inputs.planes.resize(static_cast<std::size_t>(n * info.input_planes * 64));
-  for (float& x : inputs.planes) x = random() % 16 == 0 ? 1.f : 0.f;
+  const auto size = static_cast<std::size_t>(info.input_planes) * 64;
+  inputs.planes.resize(size * static_cast<std::size_t>(n));
+  Game game;
   for (int i = 0; i < n; ++i) {
-    for (int k = 0; k < kWanted; ++k)
-      inputs.wanted.push_back(
-          static_cast<std::uint16_t>(random() % static_cast<unsigned>(info.policy_outputs)));
+    MoveList legal = legal_moves(game.position());
+    if (legal.empty() || game.ply() > 100) {
+      game = Game();
+      legal = legal_moves(game.position());
+    }
+    encoding->encode(game,
+                     std::span(inputs.planes).subspan(static_cast<std::size_t>(i) * size, size));
+    for (const Move m : legal) {
+      const nn::PolicyTerms terms =
+          nn::policy_terms(*head, game.position(), m, encoding->frame(game.position()));
+      inputs.wanted.insert(inputs.wanted.end(), terms.output.begin(),
+                           terms.output.begin() + terms.count);
+    }
     inputs.begin.push_back(static_cast<std::uint32_t>(inputs.wanted.size()));
+    game.play(legal[static_cast<int>(random() % static_cast<unsigned>(legal.size()))]);
   }
   return inputs;
 }
@@ -157,7 +175,9 @@ int run(const BenchCommand& command) {
         const nn::NetInfo& info = (*network)->info();
         if (info.arithmetic.find(command.only) == std::string::npos) continue;
         Row row;
-        row.inputs = make_inputs(info, batch);
+        auto inputs = make_inputs(info, batch);
+        if (!inputs) return print_error(inputs.error());
+        row.inputs = std::move(*inputs);
         row.policy.resize(static_cast<std::size_t>(batch * info.policy_outputs));
         row.value.resize(static_cast<std::size_t>(batch * info.value_outputs));
         row.network = std::move(*network);
@@ -169,8 +189,7 @@ int run(const BenchCommand& command) {
   }
   if (rows.empty())
     return print_error(
-        fmt::format("bench: no way of computing is called {}",
-                                   tahl::quoted(command.only)));
+        fmt::format("bench: no way of computing is called {}", tahl::quoted(command.only)));
 
   Interrupt interrupt;
   for (Row& row : rows) row.pass();

@@ -125,6 +125,9 @@ struct CpuKernels {
   void (*linear_half)(const LinearArgs&) = nullptr;                    // weights are bfloat16
   float (*dot)(const float* x, const void* weights, int n) = nullptr;  // one row of either
   float (*dot_half)(const float* x, const void* weights, int n) = nullptr;
+  // One result of a 3x3 convolution: of the board's `square`, weights [9][stride] of either kind.
+  float (*point)(const void* board, int stride, int square, const void* weights) = nullptr;
+  float (*point_half)(const void* board, int stride, int square, const void* weights) = nullptr;
   void (*scale_bias)(const ScaleBiasArgs&) = nullptr;
   void (*activate)(const CellArgs&, Activation activation) = nullptr;  // out = activation(x)
   void (*add)(const CellArgs&) = nullptr;                              // out = x + y

@@ -741,6 +741,38 @@ float dot_half(const float* x, const void* w, int n) {
   return dot_of(x, static_cast<const Half*>(w), n);
 }
 
+template <class Weight>
+TAHL_INLINE float point_of(const Cell* board, int stride, int square, const Weight* weights) {
+  const int rank = square / 8, file = square % 8;
+  Vec sum[2] = {};
+  for (int ky = 0; ky < 3; ++ky) {
+    for (int kx = 0; kx < 3; ++kx, weights += stride) {
+      const int y = rank + ky - 1, x = file + kx - 1;
+      if (y < 0 || y > 7 || x < 0 || x > 7) continue;
+      const Cell* cells = board + (y * 8 + x) * stride;
+      for (int c = 0; c < stride; c += kBlock) {
+#pragma GCC unroll 2
+        for (int j = 0; j < 2; ++j) {
+          Vec cell, w;
+          load_cells(cells + c + j * kLanes, cell);
+          load_weights(weights + c + j * kLanes, w);
+          sum[j] += cell * w;
+        }
+      }
+    }
+  }
+  const Vec both = sum[0] + sum[1];
+  return total_of(both);
+}
+float point(const void* board, int stride, int square, const void* weights) {
+  return point_of(static_cast<const Cell*>(board), stride, square,
+                  static_cast<const float*>(weights));
+}
+float point_half(const void* board, int stride, int square, const void* weights) {
+  return point_of(static_cast<const Cell*>(board), stride, square,
+                  static_cast<const Half*>(weights));
+}
+
 // ---- Boards, cell by cell ----
 
 void scale_bias(const ScaleBiasArgs& args) {
@@ -862,30 +894,31 @@ constexpr CpuKernels kKernels{.name = TAHL_NAME,
                               .peak = peak};
 #else
 extern const CpuKernels kKernels;
-constexpr CpuKernels kKernels{TAHL_NAME,
-                              TAHL_BF16 ? Arithmetic::Bf16 : Arithmetic::Fp32,
-                              sizeof(Cell),
-                              kBlock,
-                              kSquares,
-                              prepare_winograd,
-                              conv3_winograd,
-                              nullptr,
-                              conv3_direct,
-                              conv1,
-                              stem,
-                              linear,
-                              linear_half,
-                              dot_row,
-                              dot_half,
-                              scale_bias,
-                              activate,
-                              add,
-                              mix,
-                              pool,
-                              to_floats,
-                              load_planes,
-                              activate_vector,
-                              peak};
+constexpr CpuKernels kKernels{.name = TAHL_NAME,
+                              .arithmetic = TAHL_BF16 ? Arithmetic::Bf16 : Arithmetic::Fp32,
+                              .cell_bytes = sizeof(Cell),
+                              .block = kBlock,
+                              .rows = kSquares,
+                              .prepare_winograd = prepare_winograd,
+                              .conv3_winograd = conv3_winograd,
+                              .conv3_direct = conv3_direct,
+                              .conv1 = conv1,
+                              .stem = stem,
+                              .linear = linear,
+                              .linear_half = linear_half,
+                              .dot = dot_row,
+                              .dot_half = dot_half,
+                              .point = point,
+                              .point_half = point_half,
+                              .scale_bias = scale_bias,
+                              .activate = activate,
+                              .add = add,
+                              .mix = mix,
+                              .pool = pool,
+                              .to_floats = to_floats,
+                              .load_planes = load_planes,
+                              .activate_vector = activate_vector,
+                              .peak = peak};
 #endif
 
 #undef TAHL_INLINE

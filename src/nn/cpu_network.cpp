@@ -139,7 +139,7 @@ class CpuNetwork : public Network {
 
   void write_policy(const Pass& pass, int first, int p, const Share& share) {
     const CpuStep& logits = at(program_->policy);
-    if (logits.kind == CpuStep::Kind::Rows) return;
+    if (logits.kind == CpuStep::Kind::Rows || logits.kind == CpuStep::Kind::Points) return;
     float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
     const float* in = result<float>(logits, share) + static_cast<std::size_t>(p) * logits.size;
     if (logits.kind != CpuStep::Kind::Flatten) {
@@ -209,6 +209,9 @@ class CpuNetwork : public Network {
         break;
       case Kind::Rows:
         rows(step, pass, first, positions, share);
+        break;
+      case Kind::Points:
+        points(step, pass, first, positions, share);
         break;
       case Kind::Pool:
         kernels.pool({positions, stride, range, input(0), nullptr, nullptr, out});
@@ -307,6 +310,34 @@ class CpuNetwork : public Network {
     }
   }
 
+  // The same.
+  void points(const CpuStep& step, const Pass& pass, int first, int positions, const Share& share) {
+    const CpuKernels& kernels = *program_->kernels;
+    const CpuStep& from = at(step.inputs[0]);
+    const int stride = pad(from.channels);
+    const auto point = step.is_half ? kernels.point_half : kernels.point;
+    const auto row_bytes = static_cast<std::size_t>(9 * stride) *
+                           (step.is_half ? sizeof(std::uint16_t) : sizeof(float));
+    const auto* weights = static_cast<const std::byte*>(weights_of(step));
+    const auto part = static_cast<std::size_t>(share.part);
+    const auto parts = static_cast<std::size_t>(share.parts);
+    for (int p = 0; p < positions; ++p) {
+      const auto* board =
+          result<const std::byte>(from, share) + p * 64 * stride * kernels.cell_bytes;
+      float* out = &pass.policy[static_cast<std::size_t>(first + p) * policy_size()];
+      const auto compute = [&](std::size_t o) {
+        out[o] = point(board, stride, static_cast<int>(o % 64), weights + o / 64 * row_bytes) +
+                 step.bias[o / 64];
+      };
+      if (pass.wanted->begin.empty()) {
+        for (std::size_t o = part; o < policy_size(); o += parts) compute(o);
+        continue;
+      }
+      const auto wanted = wanted_of(pass, first + p);
+      for (std::size_t i = part; i < wanted.size(); i += parts) compute(wanted[i]);
+    }
+  }
+
   void concat(const CpuStep& step, int positions, const Share& share) {
     const auto cell = static_cast<std::size_t>(program_->kernels->cell_bytes);
     auto* out = result<std::byte>(step, share);
@@ -361,17 +392,6 @@ Expected<std::unique_ptr<CpuNetwork>> build(const NetFile& net, const CpuConfig&
                                                 .arithmetic = describe(kernels, config),
                                                 .macs = program->macs});
   return std::make_unique<CpuNetwork>(std::move(info), std::move(program), config.threads);
-}
-
-// Every 3x3 convolution of the architecture but the first, by name.
-std::vector<std::string> conv3_names(const NetFile& net) {
-  std::vector<std::string> names;
-  for (const ParameterSpec& spec : list_parameters(net.arch)) {
-    if (spec.shape.size() == 4 && spec.shape[2] == 3)
-      names.push_back(spec.name.substr(0, spec.name.size() - std::string_view(".weight").size()));
-  }
-  if (!names.empty()) names.erase(names.begin());
-  return names;
 }
 
 }  // namespace
@@ -513,7 +533,7 @@ Expected<Int8Ranges> int8_ranges(const NetFile& net) {
     return fail("precision int8: the net has not been calibrated (tahl net quantize)");
   const auto json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   Int8Ranges ranges;
-  for (const std::string& name : conv3_names(net)) {
+  for (const std::string& name : int8_layers(net.arch)) {
     const auto value = json.is_object() ? json.find(name) : json.end();
     if (value == json.end() || !value->is_number())
       return fail("precision int8: the net's int8_ranges lack {}", name);

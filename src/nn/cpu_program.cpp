@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -117,6 +118,23 @@ class GraphBuilder {
   std::vector<Node> nodes_;
 };
 
+// Whether only 3x3 convolutions read the planes; they do so by themselves (CpuStep::Kind::Stem).
+bool is_read_by_stems(const std::vector<Node>& nodes, int input) {
+  return std::ranges::none_of(nodes, [input](const Node& reader) {
+    return std::ranges::count(reader.inputs, input) != 0 &&
+           (reader.op != Node::Op::Conv || reader.kernel != 3);
+  });
+}
+
+// The 3x3 convolution whose results are the policy as they are, or -1 (CpuStep::Kind::Points).
+int policy_conv3(const std::vector<Node>& nodes, int policy) {
+  const Node& flatten = nodes[static_cast<std::size_t>(policy)];
+  if (flatten.op != Node::Op::Flatten) return -1;
+  const int made = flatten.inputs[0];
+  const Node& conv = nodes[static_cast<std::size_t>(made)];
+  return conv.op == Node::Op::Conv && conv.kernel == 3 ? made : -1;
+}
+
 class Compiler {
  public:
   Compiler(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
@@ -126,7 +144,7 @@ class Compiler {
     program_.method = method;
     // Enough positions to make use of each weight once it is loaded, few enough that their boards
     // and transformed tiles stay in the second-level cache.
-    program_.chunk = pad(net.arch.channels) <= 64 ? 16 : pad(net.arch.channels) <= 256 ? 8 : 4;
+    program_.chunk = pad(net.arch.channels) <= 256 ? 8 : 4;
   }
 
   CpuProgram run() {
@@ -134,6 +152,7 @@ class Compiler {
     const auto outputs = run_architecture(net_.arch, graph);
     nodes_ = &graph.nodes();
     policy_node_ = outputs.policy;
+    policy_conv_ = policy_conv3(*nodes_, policy_node_);
     uses_.assign(nodes_->size(), 0);
     for (const Node& node : *nodes_) {
       for (int input : node.inputs) ++uses_[static_cast<std::size_t>(input)];
@@ -156,21 +175,15 @@ class Compiler {
   }
   int step_of(int node) const { return step_of_[static_cast<std::size_t>(node)]; }
   CpuStep& step(int index) { return program_.steps[static_cast<std::size_t>(index)]; }
+  int index_of(const Node& node) const { return static_cast<int>(&node - nodes_->data()); }
   const Node& node(int index) const { return (*nodes_)[static_cast<std::size_t>(index)]; }
   // Whether nobody but the one who asks reads this node's result, so that it may be changed.
   bool is_private(int node) const { return uses_[static_cast<std::size_t>(node)] == 1; }
 
   int translate(const Node& node) {
     switch (node.op) {
-      case Node::Op::Input: {
-        // Where only 3x3 convolutions read the planes, they do so by themselves.
-        const int index = static_cast<int>(&node - nodes_->data());
-        const bool is_read = std::ranges::any_of(*nodes_, [index](const Node& reader) {
-          return std::ranges::count(reader.inputs, index) != 0 &&
-                 (reader.op != Node::Op::Conv || reader.kernel != 3);
-        });
-        return is_read ? push(Kind::Input, node) : -1;
-      }
+      case Node::Op::Input:
+        return is_read_by_stems(*nodes_, index_of(node)) ? -1 : push(Kind::Input, node);
       case Node::Op::Conv:
         return conv(node);
       case Node::Op::Norm:
@@ -205,6 +218,7 @@ class Compiler {
       case Node::Op::Pool:
         return push(Kind::Pool, node);
       case Node::Op::Flatten:
+        if (node.inputs[0] == policy_conv_) return step_of(policy_conv_);
         return push(Kind::Flatten, node);
       case Node::Op::Concat:
         return push(Kind::Concat, node);
@@ -257,8 +271,9 @@ class Compiler {
     const CpuKernels& kernels = *program_.kernels;
     const int in = this->node(node.inputs[0]).channels;
     const bool is_stem = node.kernel == 3 && step_of(node.inputs[0]) < 0;
+    const bool is_policy = index_of(node) == policy_conv_;
     int prepared = -1;
-    if (node.kernel == 3 && !is_stem &&
+    if (node.kernel == 3 && !is_stem && !is_policy &&
         (program_.method == ConvMethod::Winograd ? kernels.prepare_winograd
                                                  : kernels.prepare_direct)) {
       prepared = push(Kind::Prepare, node);
@@ -267,6 +282,7 @@ class Compiler {
         step(prepared).prepare_scale = 255 / ranges_.at(node.name);
     }
     const int index = push(is_stem            ? Kind::Stem
+                           : is_policy        ? Kind::Points
                            : node.kernel == 3 ? Kind::Conv3
                                               : Kind::Conv1,
                            node);
@@ -293,6 +309,18 @@ class Compiler {
     if (is_stem) {
       made.inputs.clear();
       made.weights = store<float>(pack_stem(kernels, weights, node.channels, in));
+      return index;
+    }
+    if (is_policy) {
+      // [out][tap][pad(in)]
+      const auto channels = static_cast<std::size_t>(in),
+                 stride = static_cast<std::size_t>(pad(in));
+      std::vector<float> points(out * 9 * stride);
+      for (std::size_t o = 0; o < out; ++o)
+        for (std::size_t c = 0; c < channels; ++c)
+          for (std::size_t tap = 0; tap < 9; ++tap)
+            points[(o * 9 + tap) * stride + c] = weights[(o * channels + c) * 9 + tap];
+      store_numbers(made, points);
       return index;
     }
     PackedConv packed =
@@ -343,18 +371,23 @@ class Compiler {
         packed[at] = weights[o * in + i];
       }
     }
-    made.is_half = program_.kernels->arithmetic != Arithmetic::Fp32;
-    if (made.is_half) {
-      std::vector<std::uint16_t> halves;
-      halves.reserve(packed.size());
-      for (const float x : packed) halves.push_back(bfloat16_from_float(x));
-      made.weights = store<std::uint16_t>(halves);
-    } else {
-      made.weights = store<float>(packed);
-    }
+    store_numbers(made, packed);
     made.bias.assign(made.size, 0);
     std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     return index;
+  }
+
+  // Weights that are read one row at a time: halves unless all is done in floats.
+  void store_numbers(CpuStep& made, const std::vector<float>& numbers) {
+    made.is_half = program_.kernels->arithmetic != Arithmetic::Fp32;
+    if (!made.is_half) {
+      made.weights = store<float>(numbers);
+      return;
+    }
+    std::vector<std::uint16_t> halves;
+    halves.reserve(numbers.size());
+    for (const float x : numbers) halves.push_back(bfloat16_from_float(x));
+    made.weights = store<std::uint16_t>(halves);
   }
 
   // Keeps a step's weights, from a cache line on; returns where.
@@ -372,6 +405,11 @@ class Compiler {
     const auto chunk = static_cast<std::size_t>(program_.chunk);
     if (!s.is_board) return s.size * sizeof(float) * chunk;
     return static_cast<std::size_t>(pad(s.channels) * 64 * kernels.cell_bytes) * chunk;
+  }
+
+  // The rest write elsewhere.
+  static bool has_slot(const CpuStep& s) {
+    return s.kind != Kind::Prepare && s.kind != Kind::Rows && s.kind != Kind::Points;
   }
 
   // A slot is free again once the last step that reads it has run. First fit by size: a network has
@@ -394,6 +432,7 @@ class Compiler {
             prepared_bytes(*program_.kernels, program_.method, step(i).channels, program_.chunk));
         continue;
       }
+      if (!has_slot(step(i))) continue;
       int slot = -1;
       for (std::size_t s = 0; s < program_.slots.size(); ++s) {
         if (program_.slots[s] == bytes(step(i)) && free_from[s] < i) slot = static_cast<int>(s);
@@ -436,8 +475,7 @@ class Compiler {
         accesses.push_back({in.slot, false, pad(in.channels)});
       }
       const bool by_channels = s.is_board && s.kind != Kind::Input && s.kind != Kind::Concat;
-      if (s.kind != Kind::Prepare)
-        accesses.push_back({s.slot, true, by_channels ? pad(s.channels) : 0});
+      if (has_slot(s)) accesses.push_back({s.slot, true, by_channels ? pad(s.channels) : 0});
       return accesses;
     };
     std::vector<Access> since;  // the last barrier
@@ -459,7 +497,7 @@ class Compiler {
   const Int8Ranges& ranges_;
   CpuProgram program_;
   const std::vector<Node>* nodes_ = nullptr;
-  int policy_node_ = -1;
+  int policy_node_ = -1, policy_conv_ = -1;
   std::vector<std::byte> stored_;
   std::map<std::string, int> layers_;  // the first step with the weights of that name
   std::vector<int> uses_;
@@ -467,6 +505,22 @@ class Compiler {
 };
 
 }  // namespace
+
+std::vector<std::string> int8_layers(const ArchConfig& arch) {
+  GraphBuilder graph(arch.input_planes);
+  const auto outputs = run_architecture(arch, graph);
+  const std::vector<Node>& nodes = graph.nodes();
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].op != Node::Op::Conv || nodes[i].kernel != 3) continue;
+    const int input = nodes[i].inputs[0];
+    const bool is_stem = nodes[static_cast<std::size_t>(input)].op == Node::Op::Input &&
+                         is_read_by_stems(nodes, input);
+    if (!is_stem && static_cast<int>(i) != policy_conv3(nodes, outputs.policy))
+      names.insert(nodes[i].name);
+  }
+  return {names.begin(), names.end()};
+}
 
 CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
                            const Int8Ranges& ranges) {

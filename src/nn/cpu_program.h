@@ -24,6 +24,7 @@ struct CpuStep {
     Conv1,      // 1x1; the same
     Linear,     // with activation
     Rows,       // the same without, its rows one by one: a policy of which few are wanted
+    Points,     // the same of a last 3x3 convolution: its results one by one
     Pool,       // board -> vector of means
     Flatten,    // board -> vector [square][pad(channels)]
     Concat,     // two boards
@@ -63,10 +64,13 @@ struct CpuProgram {
   int policy = 0, value = 0;  // steps whose results are the outputs
 };
 
-// The largest input of each 3x3 convolution that bytes can express, by the convolution's name.
+// The largest input of each of int8_layers() that bytes can express.
 using Int8Ranges = std::map<std::string, float>;
 
-// Preconditions: check_tensors(net) has passed, and for Int8 `ranges` has every 3x3 convolution.
+// The convolutions that Int8 computes in bytes: all 3x3 ones but the first and a policy's last.
+std::vector<std::string> int8_layers(const ArchConfig& arch);
+
+// Preconditions: check_tensors(net) has passed, and for Int8 `ranges` has all int8_layers().
 CpuProgram compile_for_cpu(const NetFile& net, const CpuKernels& kernels, ConvMethod method,
                            const Int8Ranges& ranges = {});
 
