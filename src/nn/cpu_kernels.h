@@ -59,6 +59,7 @@ struct ConvArgs {
 
 // The first convolution, 3x3, straight from the planes: of a position's planes few squares are not
 // zero, and some planes are one number all over. In floats whatever the arithmetic.
+inline constexpr int kMaxStemPlanes = 512;
 struct StemArgs {
   int positions = 0;
   int planes = 0, out_channels = 0;
@@ -76,7 +77,7 @@ struct LinearArgs {
   int positions = 0;
   int in_size = 0, out_size = 0;             // padded already
   int begin = 0, end = 0;                    // rows
-  const float* in = nullptr;                 // vector
+  const void* in = nullptr;                  // vector, or a board
   const void* weights = nullptr;             // [out block][in_size][block], floats or bfloat16
   const float* bias = nullptr;               // [out_size]
   float* out = nullptr;                      // vector
@@ -121,8 +122,10 @@ struct CpuKernels {
   void (*conv3_direct)(const ConvArgs&) = nullptr;
   void (*conv1)(const ConvArgs&) = nullptr;
   void (*stem)(const StemArgs&) = nullptr;
-  void (*linear)(const LinearArgs&) = nullptr;                         // weights are floats
-  void (*linear_half)(const LinearArgs&) = nullptr;                    // weights are bfloat16
+  void (*linear)(const LinearArgs&) = nullptr;       // weights are floats
+  void (*linear_half)(const LinearArgs&) = nullptr;  // weights are bfloat16
+  // `in` is a board, in_size its cells; weights are packed as a 1x1 convolution's.
+  void (*linear_cells)(const LinearArgs&) = nullptr;
   float (*dot)(const float* x, const void* weights, int n) = nullptr;  // one row of either
   float (*dot_half)(const float* x, const void* weights, int n) = nullptr;
   // One result of a 3x3 convolution: of the board's `square`, weights [9][stride] of either kind.

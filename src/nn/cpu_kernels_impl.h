@@ -585,46 +585,76 @@ TAHL_INLINE unsigned long long set_squares(const float* plane, bool& same) {
   return set;
 }
 
+// The planes of one position: those of one number all over, and for each square the others that
+// are not zero there.
+struct SetPlanes {
+  int same_count = 0;
+  int count[64] = {};
+  unsigned short same[kMaxStemPlanes];
+  unsigned short planes[64][kMaxStemPlanes];
+};
+
+void find_set_planes(const float* in, int planes, SetPlanes& found) {
+  found.same_count = 0;
+  for (int& count : found.count) count = 0;
+  for (int plane = 0; plane < planes; ++plane, in += 64) {
+    bool same = false;
+    unsigned long long set = set_squares(in, same);
+    if (set == 0) continue;
+    if (same) {
+      found.same[found.same_count++] = static_cast<unsigned short>(plane);
+      continue;
+    }
+    for (; set != 0; set &= set - 1) {
+      const int square = __builtin_ctzll(set);
+      found.planes[square][found.count[square]++] = static_cast<unsigned short>(plane);
+    }
+  }
+}
+
 void stem(const StemArgs& args) {
   const int stride = pad(args.out_channels);
-  for (int channel = args.range.begin; channel < args.range.end; channel += kBlock) {
-    const float* weights = args.weights + static_cast<long>(channel) * args.planes * 18;
-    for (int p = 0; p < args.positions; ++p) {
-      // A board with a square more on each side, so that no tap needs to be asked where it falls.
-      alignas(64) float sums[10 * 10][kBlock];
-      Vec everywhere[9][2] = {};  // what planes of one number add, by rank and file
-      for (int plane = 0; plane < 10 * 10; ++plane) {
-        TAHL_STORE(sums[plane], TAHL_LOAD(args.bias + channel));
-        TAHL_STORE(sums[plane] + kLanes, TAHL_LOAD(args.bias + channel + kLanes));
+  SetPlanes found;
+  for (int p = 0; p < args.positions; ++p) {
+    const float* in = args.in + static_cast<long>(p) * args.planes * 64;
+    find_set_planes(in, args.planes, found);
+    for (int channel = args.range.begin; channel < args.range.end; channel += kBlock) {
+      const float* weights = args.weights + static_cast<long>(channel) * args.planes * 18;
+      Vec everywhere[9][2];  // bias and planes of one number, by rank and file
+      for (Vec(&sum)[2] : everywhere) {
+        sum[0] = TAHL_LOAD(args.bias + channel);
+        sum[1] = TAHL_LOAD(args.bias + channel + kLanes);
       }
-      const float* in = args.in + static_cast<long>(p) * args.planes * 64;
-      for (int plane = 0; plane < args.planes; ++plane, in += 64) {
-        const float* w = weights + plane * 18 * kBlock;
-        bool same = false;
-        unsigned long long set = set_squares(in, same);
-        if (set == 0) continue;
-        if (same) {
-          w += 9 * kBlock;
-          for (int i = 0; i < 9; ++i) {
-            everywhere[i][0] += in[0] * TAHL_LOAD(w + i * kBlock);
-            everywhere[i][1] += in[0] * TAHL_LOAD(w + i * kBlock + kLanes);
-          }
-          continue;
+      for (int i = 0; i < found.same_count; ++i) {
+        const int plane = found.same[i];
+        const float* w = weights + (plane * 18 + 9) * kBlock;
+        for (int edge = 0; edge < 9; ++edge) {
+          everywhere[edge][0] += in[plane * 64] * TAHL_LOAD(w + edge * kBlock);
+          everywhere[edge][1] += in[plane * 64] * TAHL_LOAD(w + edge * kBlock + kLanes);
         }
-        for (; set != 0; set &= set - 1) {
-          const int square = __builtin_ctzll(set);
-          const float x = in[square];
-          float* to = sums[(square / 8 + 2) * 10 + square % 8 + 2];
-#pragma GCC unroll 3
-          for (int ky = 0; ky < 3; ++ky) {
-#pragma GCC unroll 3
-            for (int kx = 0; kx < 3; ++kx) {
-              float* sum = to - (ky * 10 + kx) * kBlock;
-              const float* tap = w + (ky * 3 + kx) * kBlock;
-              TAHL_STORE(sum, TAHL_LOAD(sum) + x * TAHL_LOAD(tap));
-              TAHL_STORE(sum + kLanes, TAHL_LOAD(sum + kLanes) + x * TAHL_LOAD(tap + kLanes));
-            }
+      }
+      // A board with a square more on each side, so that no tap needs to be asked where it falls.
+      alignas(64) float sums[10 * 10][kBlock] = {};
+      for (int square = 0; square < 64; ++square) {
+        if (found.count[square] == 0) continue;
+        // All planes of a square before its neighbours hear of it.
+        Vec taps[9][2] = {};
+        for (int i = 0; i < found.count[square]; ++i) {
+          const int plane = found.planes[square][i];
+          const float x = in[plane * 64 + square];
+          const float* w = weights + plane * 18 * kBlock;
+#pragma GCC unroll 9
+          for (int tap = 0; tap < 9; ++tap) {
+            taps[tap][0] += x * TAHL_LOAD(w + tap * kBlock);
+            taps[tap][1] += x * TAHL_LOAD(w + tap * kBlock + kLanes);
           }
+        }
+        float* to = sums[(square / 8 + 2) * 10 + square % 8 + 2];
+#pragma GCC unroll 9
+        for (int tap = 0; tap < 9; ++tap) {
+          float* sum = to - (tap / 3 * 10 + tap % 3) * kBlock;
+          TAHL_STORE(sum, TAHL_LOAD(sum) + taps[tap][0]);
+          TAHL_STORE(sum + kLanes, TAHL_LOAD(sum + kLanes) + taps[tap][1]);
         }
       }
       Cell* out = static_cast<Cell*>(args.out) + static_cast<long>(p) * 64 * stride + channel;
@@ -673,7 +703,7 @@ TAHL_INLINE float total_of(const Vec& x) {
 // that a position's result does not depend on its company.
 template <int kPositions, class Weight>
 TAHL_INLINE void linear_block(const LinearArgs& args, int first, int row, const Weight* weights) {
-  const float* in = args.in + static_cast<long>(first) * args.in_size;
+  const float* in = static_cast<const float*>(args.in) + static_cast<long>(first) * args.in_size;
   constexpr int kParts = 2;
   Vec sum[kParts][kPositions][2] = {};
   for (int i = 0; i < args.in_size; i += kParts) {
@@ -712,6 +742,50 @@ TAHL_INLINE void linear_of(const LinearArgs& args) {
 }
 void linear(const LinearArgs& args) { linear_of<float>(args); }
 void linear_half(const LinearArgs& args) { linear_of<Half>(args); }
+
+// The same of a board's cells, in their own arithmetic: `in` is the board, in_size its cells.
+template <int kPositions>
+TAHL_INLINE void linear_cells_block(const LinearArgs& args, int first, int row,
+                                    const Word* weights) {
+  constexpr int kParts = 2;
+  const int half = args.in_size / kGroup / kParts;
+  const Word* in =
+      static_cast<const Word*>(args.in) + static_cast<long>(first) * args.in_size / kGroup;
+  Sum sum[kParts][kPositions][2] = {};
+  for (int i = 0; i < half; ++i) {
+#pragma GCC unroll 2
+    for (int part = 0; part < kParts; ++part) {
+      const int at = part * half + i;
+      Factors w0, w1;
+      load_factors(weights + at * kBlock, w0);
+      load_factors(weights + at * kBlock + kLanes, w1);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPositions; ++p) {
+        Factors x;
+        broadcast(in + static_cast<long>(p) * args.in_size / kGroup + at, x);
+        dot(sum[part][p][0], x, w0);
+        dot(sum[part][p][1], x, w1);
+      }
+    }
+  }
+  for (int p = 0; p < kPositions; ++p) {
+    for (int j = 0; j < 2; ++j) {
+      Vec total = sum[0][p][j] + sum[1][p][j] + TAHL_LOAD(args.bias + row + j * kLanes);
+      if (args.activation == Activation::Relu) relu_in_place(total);
+      TAHL_STORE(args.out + static_cast<long>(first + p) * args.out_size + row + j * kLanes, total);
+    }
+  }
+}
+
+void linear_cells(const LinearArgs& args) {
+  for (int row = args.begin; row < args.end; row += kBlock) {
+    const Word* weights =
+        static_cast<const Word*>(args.weights) + static_cast<long>(row) * args.in_size / kGroup;
+    int p = 0;
+    for (; p + 4 <= args.positions; p += 4) linear_cells_block<4>(args, p, row, weights);
+    for (; p < args.positions; ++p) linear_cells_block<1>(args, p, row, weights);
+  }
+}
 
 template <class Weight>
 TAHL_INLINE float dot_of(const float* x, const Weight* weights, int n) {
@@ -906,6 +980,7 @@ constexpr CpuKernels kKernels{.name = TAHL_NAME,
                               .stem = stem,
                               .linear = linear,
                               .linear_half = linear_half,
+                              .linear_cells = linear_cells,
                               .dot = dot_row,
                               .dot_half = dot_half,
                               .point = point,

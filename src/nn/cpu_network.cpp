@@ -278,10 +278,12 @@ class CpuNetwork : public Network {
     const CpuKernels& kernels = *program_->kernels;
     const CpuStep& from = at(step.inputs[0]);
     const auto [begin, end] = range_of(static_cast<int>(step.size), share);
-    (step.is_half ? kernels.linear_half : kernels.linear)(
-        {positions, static_cast<int>(from.size), static_cast<int>(step.size), begin, end,
-         result<float>(from, share), weights_of(step), step.bias.data(), result<float>(step, share),
-         step.activation});
+    const auto multiply = from.is_board  ? kernels.linear_cells
+                          : step.is_half ? kernels.linear_half
+                                         : kernels.linear;
+    const auto in_size = static_cast<int>(from.is_board ? 64 * from.size : from.size);
+    multiply({positions, in_size, static_cast<int>(step.size), begin, end, result(from, share),
+              weights_of(step), step.bias.data(), result<float>(step, share), step.activation});
   }
 
   // Straight into the output.

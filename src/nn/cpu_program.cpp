@@ -219,6 +219,8 @@ class Compiler {
         return push(Kind::Pool, node);
       case Node::Op::Flatten:
         if (node.inputs[0] == policy_conv_) return step_of(policy_conv_);
+        // Linear layers read the board itself; only rows of a policy want floats.
+        if (is_read_by_linears(index_of(node))) return step_of(node.inputs[0]);
         return push(Kind::Flatten, node);
       case Node::Op::Concat:
         return push(Kind::Concat, node);
@@ -346,14 +348,22 @@ class Compiler {
     return true;
   }
 
+  bool is_read_by_linears(int flatten) const {
+    return flatten != policy_node_ && std::ranges::none_of(*nodes_, [&](const Node& reader) {
+             return std::ranges::count(reader.inputs, flatten) != 0 &&
+                    (reader.op != Node::Op::Linear || index_of(reader) == policy_node_);
+           });
+  }
+
   int linear(const Node& node) {
-    const bool is_policy = &node == &this->node(policy_node_);
+    const bool is_policy = index_of(node) == policy_node_;
     const int index = push(is_policy ? Kind::Rows : Kind::Linear, node);
     CpuStep& made = step(index);
     const Node& input = this->node(node.inputs[0]);
     const auto in = static_cast<std::size_t>(input.channels);
     const auto out = static_cast<std::size_t>(node.channels);
-    const std::size_t padded_in = step(made.inputs[0]).size;
+    const CpuStep& from = step(made.inputs[0]);
+    const std::size_t padded_in = from.is_board ? 64 * from.size : from.size;
     const std::vector<float>& weights = tensor(node.name + ".weight");
     program_.macs += static_cast<double>(weights.size());
     if (share_weights(index)) return index;
@@ -362,16 +372,26 @@ class Compiler {
     const auto column = [&](std::size_t i) {
       return by_squares ? i % 64 * (padded_in / 64) + i / 64 : i;
     };
-    std::vector<float> packed(padded_in * made.size, 0);
-    const auto block = static_cast<std::size_t>(program_.kernels->block);
-    for (std::size_t o = 0; o < out; ++o) {
-      for (std::size_t i = 0; i < in; ++i) {
-        const std::size_t at = is_policy ? o * padded_in + column(i)
-                                         : (o / block * padded_in + column(i)) * block + o % block;
-        packed[at] = weights[o * in + i];
+    if (from.is_board) {
+      std::vector<float> rows(out * padded_in);
+      for (std::size_t o = 0; o < out; ++o)
+        for (std::size_t i = 0; i < in; ++i) rows[o * padded_in + column(i)] = weights[o * in + i];
+      made.weights = store<std::uint32_t>(pack_conv(*program_.kernels, ConvMethod::Direct, rows,
+                                                    node.channels, static_cast<int>(padded_in), 1)
+                                              .words);
+    } else {
+      std::vector<float> packed(padded_in * made.size, 0);
+      const auto block = static_cast<std::size_t>(program_.kernels->block);
+      for (std::size_t o = 0; o < out; ++o) {
+        for (std::size_t i = 0; i < in; ++i) {
+          const std::size_t at = is_policy
+                                     ? o * padded_in + column(i)
+                                     : (o / block * padded_in + column(i)) * block + o % block;
+          packed[at] = weights[o * in + i];
+        }
       }
+      store_numbers(made, packed);
     }
-    store_numbers(made, packed);
     made.bias.assign(made.size, 0);
     std::ranges::copy(tensor(node.name + ".bias"), made.bias.begin());
     return index;
