@@ -26,7 +26,7 @@ def run(command, **variables):
 
 
 def ours(tahl, net, batch):
-    out = run([tahl, "bench", "nn", net, "--threads", "2", "--batch", str(batch), "--rounds", "15", "--only", "winograd", "--json"])
+    out = run([tahl, "bench", "nn", net, "--threads", "2", "--batch", str(batch), "--rounds", "15", "--only", "bf16 winograd", "--json"])
     row = next(r for r in json.loads(out)["rows"] if r["chosen"])
     return 1000 / row["milliseconds"]
 

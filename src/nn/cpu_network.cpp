@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -61,16 +63,19 @@ class CpuNetwork : public Network {
       });
       return;
     }
-    const int threads = team_.ready();
-    const auto share = [&](int member) {
-      for (int first = 0; first < n; first += chunk)
-        run_chunk(pass, first, std::min(chunk, n - first), {member, threads, 0});
-    };
     prepare(0);
-    if (threads == 1)
-      share(0);
+    if (members == 1) {
+      run_chunks(pass, chunk, {0, 1, 0});
+      return;
+    }
+    CpuPace& pace = paces_[n == 1 ? 0 : n < chunk ? 1 : 2];
+    const auto begin = std::chrono::steady_clock::now();
+    if (pace.together())
+      team_.run([&](int member) { run_chunks(pass, chunk, {member, members, 0}); });
     else
-      team_.run(share);
+      run_chunks(pass, chunk, {0, 1, 0});
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    pace.record(time.count() / n);
   }
 
   std::unique_ptr<Network> clone() const override {
@@ -118,6 +123,11 @@ class CpuNetwork : public Network {
   static ChannelRange range_of(int padded, const Share& share) {
     const int blocks = padded / 32;
     return {blocks * share.part / share.parts * 32, blocks * (share.part + 1) / share.parts * 32};
+  }
+
+  void run_chunks(const Pass& pass, int chunk, const Share& share) {
+    for (int first = 0; first < pass.n; first += chunk)
+      run_chunk(pass, first, std::min(chunk, pass.n - first), share);
   }
 
   void run_chunk(const Pass& pass, int first, int positions, const Share& share) {
@@ -363,6 +373,7 @@ class CpuNetwork : public Network {
   std::shared_ptr<const NetInfo> info_;
   std::shared_ptr<const CpuProgram> program_;
   CpuTeam team_;
+  std::array<CpuPace, 3> paces_;       // of passes of one, of few and of more positions
   std::vector<Workspace> workspaces_;  // one a thread; a shared chunk uses the first
   Observer observer_;
 };

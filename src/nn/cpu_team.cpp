@@ -35,16 +35,14 @@ std::vector<int> allowed_processors() {
 }  // namespace
 
 template <class Ready>
-bool CpuTeam::wait_until(const Ready& ready) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (ready()) return true;
-    pause();
-  }
-  while (!ready()) {
-    for (int spin = 0; spin < kSpins && !ready(); ++spin) pause();
+void CpuTeam::wait_until(const Ready& ready) {
+  while (true) {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (ready()) return;
+      pause();
+    }
     sched_yield();
   }
-  return false;
 }
 
 CpuTeam::CpuTeam(int threads) : size_(threads), processors_(allowed_processors()) {
@@ -69,16 +67,6 @@ void CpuTeam::run(const std::function<void(int)>& job) {
   }
   job(0);
   wait_until([&] { return working_.load(std::memory_order_acquire) == 0; });
-  if (stalled_.exchange(false)) {
-    resting_until_ = Clock::now() + rest_;
-    rest_ = std::min(2 * rest_, kLongestRest);
-  } else if (rest_ > kShortestRest) {
-    rest_ -= rest_ / 16;
-  }
-}
-
-int CpuTeam::ready() const {
-  return resting_until_ == Clock::time_point{} || Clock::now() >= resting_until_ ? size_ : 1;
 }
 
 void CpuTeam::barrier() {
@@ -89,8 +77,7 @@ void CpuTeam::barrier() {
     passed_.fetch_add(1, std::memory_order_release);
     return;
   }
-  if (!wait_until([&] { return passed_.load(std::memory_order_acquire) != passed; }))
-    stalled_ = true;
+  wait_until([&] { return passed_.load(std::memory_order_acquire) != passed; });
 }
 
 void CpuTeam::work(int member) {
@@ -128,6 +115,27 @@ void CpuTeam::move_away(int member, int& processor) {
   CPU_ZERO(&set);
   CPU_SET(mine, &set);
   sched_setaffinity(0, sizeof set, &set);  // if it fails, the scheduler chooses
+}
+
+void CpuPace::record(double time) {
+  const bool now = together();
+  double& m = mean(now);
+  m = m < 0 ? time : m + (time - m) / 8;
+  if (trials_ > 0) {
+    if (--trials_ > 0) return;
+    if (mean(!together_) < mean(together_)) {
+      together_ = !together_;
+      interval_ = kShortest;
+    } else {
+      interval_ = std::min(2 * interval_, kLongest);
+    }
+    until_trial_ = interval_;
+  } else if (--until_trial_ <= 0) {
+    trials_ = kTrials;
+  } else if (mean(!now) >= 0 && m > 1.1 * mean(!now)) {
+    together_ = !together_;
+    until_trial_ = interval_ = kShortest;
+  }
 }
 
 FlushSubnormals::FlushSubnormals() {

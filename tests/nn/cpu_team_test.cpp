@@ -36,16 +36,29 @@ TEST(CpuTeam, NobodyPassesABarrierBeforeAllHaveCome) {
   EXPECT_EQ(came, kSteps * kSize);
 }
 
-TEST(CpuTeam, RestsAfterAStallAndComesBack) {
-  CpuTeam team(2);
-  EXPECT_EQ(team.ready(), 2);
-  team.run([&](int member) {
-    if (member == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    team.barrier();
-  });
-  EXPECT_EQ(team.ready(), 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(team.ready(), 2);
+// The share of jobs done together if the two ways take so long.
+double share_together(CpuPace& pace, double alone, double together, int jobs) {
+  int count = 0;
+  for (int i = 0; i < jobs; ++i) {
+    count += pace.together();
+    pace.record(pace.together() ? together : alone);
+  }
+  return static_cast<double>(count) / jobs;
+}
+
+TEST(CpuPace, TakesTheFasterWayAndNoticesAChange) {
+  CpuPace pace;
+  EXPECT_GT(share_together(pace, 2, 1, 10'000), 0.98);
+  EXPECT_LT(share_together(pace, 2, 5, 10'000), 0.05);
+  EXPECT_GT(share_together(pace, 2, 1, 10'000), 0.7);  // it had stopped asking often
+}
+
+TEST(CpuPace, ForgetsASingleStall) {
+  CpuPace pace;
+  share_together(pace, 2, 1, 1000);
+  while (!pace.together()) pace.record(2);
+  pace.record(50);
+  EXPECT_GT(share_together(pace, 2, 1, 2000), 0.7);
 }
 
 TEST(CpuTeam, SleepsBetweenJobsAndWakes) {
