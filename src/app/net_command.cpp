@@ -12,6 +12,9 @@
 #include "app/interrupt.h"
 #include "app/net_compare.h"
 #include "chess/fen.h"
+#include "nn/cpu_network.h"
+#include "nn/encoding.h"
+#include "nn/evaluator.h"
 #include "nn/net_file.h"
 #include "nn/network.h"
 
@@ -282,6 +285,128 @@ Expected<void> compare(const CompareOptions& options) {
   return {};
 }
 
+// ---- quantize ----
+
+struct QuantizeOptions {
+  std::string in;
+  fs::path out;
+  std::string positions, split = "val";
+  SampleOptions sample{.count = 10'000};
+};
+
+// How often a precision's first choice is that of fp32.
+Expected<Agreement> agreement(const nn::NetFile& net, nn::Precision precision,
+                              const std::vector<SamplePosition>& positions, std::stop_token stop,
+                              Line& line, std::string_view name) {
+  const auto exact = nn::make_evaluator(net, {.precision = nn::Precision::Fp32});
+  const auto other = nn::make_evaluator(net, {.precision = precision});
+  if (!exact) return tl::unexpected(exact.error());
+  if (!other) return tl::unexpected(other.error());
+  const double begin = line.elapsed();
+  const Agreement result = compare_nets(**exact, **other, positions, stop, [&](std::size_t done) {
+    const double left = (line.elapsed() - begin) / static_cast<double>(done) *
+                        static_cast<double>(positions.size() - done);
+    line.show(
+        fmt::format("{}: {}/{} positions, {:.0f} s left", name, done, positions.size(), left));
+  });
+  line.clear();
+  if (stop.stop_requested()) return fail("net quantize: interrupted; nothing was written");
+  return result;
+}
+
+Expected<void> quantize(const QuantizeOptions& options) {
+  const Interrupt interrupt;
+  const auto found = find_net(options.in);
+  if (!found) return tl::unexpected(found.error());
+  auto net = nn::read_net(found->bytes, found->name);
+  if (!net) return tl::unexpected(net.error());
+  const nn::Encoding* encoding = nn::find_encoding(net->encoding);
+  if (encoding == nullptr)
+    return fail("net: {}: the net wants the encoding {}, which this program has not", found->name,
+                tahl::quoted(net->encoding));
+  SampleOptions sample = options.sample;
+  sample.split = *learn::parse_split(options.split);
+  Line line;
+  const auto positions = sample_positions(
+      options.positions, sample, interrupt.token(),
+      [&](std::uint64_t n) { line.show(fmt::format("reading: {} positions", n)); });
+  line.clear();
+  if (!positions) return tl::unexpected(positions.error());
+
+  // Ranges from some positions, agreement on the others.
+  const std::size_t calibrating = std::min<std::size_t>(1000, (positions->size() + 1) / 2);
+  const auto size = static_cast<std::size_t>(encoding->planes) * 64;
+  std::vector<float> planes(calibrating * size);
+  for (std::size_t i = 0; i < calibrating; ++i)
+    encoding->encode((*positions)[i].game, std::span(planes).subspan(i * size, size));
+  const std::vector<SamplePosition> rest(
+      positions->begin() +
+          static_cast<std::ptrdiff_t>(calibrating == positions->size() ? 0 : calibrating),
+      positions->end());
+
+  const auto report = [](const char* name, const Agreement& g) {
+    fmt::print(
+        "{}: {:.2f} % same first choice, KL {:.2g}, values {:.2g} apart (root mean square)\n", name,
+        100 * g.top1(), g.kl(), g.value_rmse());
+  };
+  const nn::CpuLevel level = nn::best_cpu_level();
+  fmt::print("{} positions beside fp32\n", rest.size());
+  if (nn::cpu_supports(level, nn::Arithmetic::Bf16)) {
+    const auto g = agreement(*net, nn::Precision::Bf16, rest, interrupt.token(), line, "bf16");
+    if (!g) return tl::unexpected(g.error());
+    report("bf16", *g);
+    net->metadata[nn::kBf16Agreement] = fmt::format("{:.4f}", g->top1());
+  } else {
+    fmt::print("bf16: this processor has no bfloat16 products; what the file says of it stays\n");
+  }
+  const auto ranges = nn::calibrate_int8(*net, planes, static_cast<int>(calibrating));
+  if (!ranges) {
+    fmt::print("{}\n", ranges.error().message);
+    net->metadata.erase("int8_ranges");
+    net->metadata.erase(nn::kInt8Agreement);
+  } else {
+    net->metadata["int8_ranges"] = nn::to_json(*ranges);
+    net->metadata.erase(nn::kInt8Agreement);
+    if (nn::cpu_supports(level, nn::Arithmetic::Int8)) {
+      const auto g = agreement(*net, nn::Precision::Int8, rest, interrupt.token(), line, "int8");
+      if (!g) return tl::unexpected(g.error());
+      report("int8", *g);
+      net->metadata[nn::kInt8Agreement] = fmt::format("{:.4f}", g->top1());
+    } else {
+      fmt::print("int8: calibrated, but this processor has no byte products to try it with\n");
+    }
+  }
+  if (const auto done = nn::write_net(*net, options.out); !done) return done;
+  fmt::print("{}: written\n", options.out.string());
+  return {};
+}
+
+void add_quantize(CLI::App& command, int& exit_code) {
+  CLI::App* quantizing = command.add_subcommand(
+      "quantize", "fit a net for bf16 and int8, and measure how far they agree with fp32");
+  const auto o = std::make_shared<QuantizeOptions>();
+  quantizing->add_option("in", o->in, "file, or name of a net in this program")->required();
+  quantizing->add_option("out", o->out, ".safetensors file to write (may be the same)")->required();
+  quantizing
+      ->add_option("--positions", o->positions,
+                   "games (.pgn, .pgn.zst), training shards (folder or .tshard), or FENs or EPD")
+      ->required();
+  quantizing->add_option("--count", o->sample.count, "positions drawn from them")
+      ->check(CLI::Range(2, 10'000'000))
+      ->capture_default_str();
+  quantizing->add_option("--seed", o->sample.seed, "of the draw")->capture_default_str();
+  quantizing->add_option("--split", o->split, "of a folder of shards")
+      ->check(CLI::IsMember({"train", "val", "test"}))
+      ->capture_default_str();
+  quantizing->callback([=, &exit_code] {
+    if (o->out.extension() != ".safetensors")
+      throw CLI::ValidationError(
+          fmt::format("out: {} does not end in .safetensors", tahl::quoted(o->out.string())));
+    const Expected<void> done = quantize(*o);
+    exit_code = done ? 0 : print_error(done.error());
+  });
+}
+
 void add_show(CLI::App& command, int& exit_code) {
   CLI::App* showing = command.add_subcommand("show", "what a net is, and where it comes from");
   const auto name = std::make_shared<std::string>();
@@ -354,6 +479,7 @@ void add_net_command(CLI::App& app, int& exit_code) {
   add_show(*command, exit_code);
   add_convert(*command, exit_code);
   add_compare(*command, exit_code);
+  add_quantize(*command, exit_code);
 }
 
 }  // namespace tahl::app

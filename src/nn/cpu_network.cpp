@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cassert>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -413,6 +414,20 @@ Expected<std::unique_ptr<Network>> make_cpu_network(const NetFile& net, const Cp
   return build(net, config);
 }
 
+namespace {
+
+// Whether the net's file says that this share of first choices, at least, is that of fp32.
+bool has_agreed(const NetFile& net, const char* key, double least) {
+  const auto found = net.metadata.find(key);
+  if (found == net.metadata.end()) return false;
+  double share = 0;
+  const char* end = found->second.data() + found->second.size();
+  const auto [stop, error] = std::from_chars(found->second.data(), end, share);
+  return error == std::errc() && stop == end && share >= least;
+}
+
+}  // namespace
+
 Expected<CpuConfig> choose_cpu_config(const NetFile& net, const NetworkOptions& options) {
   CpuConfig config;
   config.threads = std::max(1, options.threads);
@@ -431,9 +446,10 @@ Expected<CpuConfig> choose_cpu_config(const NetFile& net, const NetworkOptions& 
       config.method = ConvMethod::Direct;
       break;
     case Precision::Auto:
-      if (has_bf16) {
+      // The fastest first (docs/inference.md).
+      if (has_bf16 && has_agreed(net, kBf16Agreement, 0.99)) {
         config.arithmetic = Arithmetic::Bf16;
-      } else if (has_int8 && net.metadata.contains("int8_ranges")) {
+      } else if (has_int8 && has_agreed(net, kInt8Agreement, 0.98)) {
         config.arithmetic = Arithmetic::Int8;
         config.method = ConvMethod::Direct;
       }

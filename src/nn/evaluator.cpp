@@ -129,6 +129,12 @@ Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path,
                       std::filesystem::path(path).filename().string());
 }
 
+Expected<std::unique_ptr<Evaluator>> make_evaluator(const NetFile& net,
+                                                    const NetworkOptions& options,
+                                                    const std::string& name) {
+  return from_network(make_cpu_network(net, options), name);
+}
+
 std::unique_ptr<Evaluator> uniform_evaluator() { return std::make_unique<UniformEvaluator>(); }
 
 std::vector<float> softmax(std::span<const float> logits, float temperature) {

@@ -47,6 +47,11 @@ class Evaluator {
 // path.
 Expected<std::unique_ptr<Evaluator>> load_evaluator(const std::string& path,
                                                     const NetworkOptions& options = {});
+// Of a net in memory.
+struct NetFile;
+Expected<std::unique_ptr<Evaluator>> make_evaluator(const NetFile& net,
+                                                    const NetworkOptions& options,
+                                                    const std::string& name = "net");
 // Same logits everywhere and value 0: for tests, and as a player that knows nothing.
 std::unique_ptr<Evaluator> uniform_evaluator();
 
