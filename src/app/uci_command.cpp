@@ -16,6 +16,7 @@ Expected<std::unique_ptr<search::Player>> make_uci_player(const UciOptions& opti
     if (!options.net.empty()) add("net", options.net);
     add("temperature", fmt::format("{}", options.temperature / 100.0));
     add("precision", options.precision);
+    add("threads", fmt::format("{}", options.threads));
   }
   if (options.player == "policy") {
     add("finish", fmt::format("{}", options.finish_plies));

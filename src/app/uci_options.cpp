@@ -42,7 +42,7 @@ const OptionRow kOptions[] = {
      OptionEffect::RebuildPlayer},
     {"Hash", &UciOptions::hash, 1, 65536, {}, OptionEffect::RebuildPlayer},
     {"Clear Hash", {}, 0, 0, {}, OptionEffect::ClearHash},
-    {"Threads", &UciOptions::threads, 1, 1},
+    {"Threads", &UciOptions::threads, 1, 64, {}, OptionEffect::RebuildPlayer},
     {"Ponder", &UciOptions::ponder},
     {"MultiPV", &UciOptions::multi_pv, 1, 218},
     {"Move Overhead", &UciOptions::move_overhead, 0, 10000},

@@ -14,7 +14,7 @@ struct UciOptions {
   std::string net;                 // file or name of an embedded net; empty: the default
   std::string precision = "auto";  // of the net's arithmetic
   int hash = 256;  // MiB for the search tree or table; mcts keeps an eighth for the net's answers
-  int threads = 1;
+  int threads = 1;         // of the net's passes; the search itself has one
   bool ponder = false;  // only tells that the GUI may ponder
   int multi_pv = 1;
   bool chess960 = false;

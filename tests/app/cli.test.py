@@ -31,6 +31,8 @@ HELP = {
     "help-net-show": ["net", "show", "--help"],
     "help-net-convert": ["net", "convert", "--help"],
     "help-net-compare": ["net", "compare", "--help"],
+    "help-net-quantize": ["net", "quantize", "--help"],
+    "help-bench-nn": ["bench", "nn", "--help"],
     "encode-start": ["encode"],
 }
 
@@ -81,6 +83,13 @@ ERRORS = [
     (["net", "convert", "x", "y.onnx"], 2, ".safetensors"),
     (["net", "convert", "x", "y.pt", "--dtype", "f16"], 2, "--dtype"),
     (["net", "convert", "x", "y.safetensors", "--dtype", "f8"], 2, "f8"),
+    (["net", "quantize", "a", "b.pt", "--positions", "x"], 2, ".safetensors"),
+    (["net", "quantize", "a", "b.safetensors"], 2, "--positions"),
+    (["net", "quantize", "/no/such/net", "b.safetensors", "--positions", "x"], 1, "/no/such/net"),
+    (["bench"], 2, "subcommand"),
+    (["bench", "nn", "/no/such/net"], 1, "/no/such/net"),
+    (["bench", "nn", "--only", "abacus", "--batch", "1"], 1, "abacus"),
+    (["bench", "nn", "--batch", "0"], 2, "--batch"),
     (["net", "compare", "a", "b"], 2, "--positions"),
     (["net", "compare", "/no/such/net", "b", "--positions", "x"], 1, "/no/such/net"),
     (["net", "compare", "a", "b", "--positions", "x", "--precision-a", "fp8"], 2, "fp8"),
@@ -363,6 +372,14 @@ def check_net(tahl):
         check_error(tahl, ["net", "compare", name, name, "--positions", at("nothing.pgn")], 1, "nothing.pgn")
         check_error(tahl, ["net", "compare", name, name, "--positions", folder], 1, folder)
         check_error(tahl, ["net", "compare", name, name, "--positions", at("a.safetensors")], 1, "a.safetensors")
+        # Fitted for bytes, in place: the weights stay, the metadata says how far it agrees.
+        done = run(tahl, ["net", "quantize", at("a.safetensors"), at("a.safetensors"), "--positions", at("game.pgn")])
+        check(done.returncode == 0 and "int8" in done.stdout, f"net quantize: {done.stdout}{done.stderr}")
+        check(read_safetensors(at("a.safetensors")) == read_safetensors(shipped), "net quantize changes weights")
+        ranges = json.loads(answer(tahl, "net", "show", at("a.safetensors"), "--json")["metadata"]["int8_ranges"])
+        check("policy_conv" in ranges and all(x > 0 for x in ranges.values()), f"net quantize: {ranges}")
+        check_error(tahl, ["net", "quantize", name, at("q.safetensors"), "--positions", at("nothing.pgn")], 1, "nothing.pgn")
+        check(not os.path.exists(at("q.safetensors")), "net quantize leaves a file after an error")
         with open(at("long.pgn"), "w") as file:
             file.write("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 *\n\n" * 20000)
         command = [tahl, "net", "compare", name, name, "--positions", at("long.pgn"), "--count", "200000"]
