@@ -258,7 +258,7 @@ class Unpickler {
       stack_.push_back(arguments[0]);
       return true;
     }
-    return refuse("calls " + std::string(function) + " with arguments that do not fit");
+    return refuse("calls " + tahl::quoted(function, 60) + " with arguments that do not fit");
   }
 
   bool is_int_tuple(Id id) const {
