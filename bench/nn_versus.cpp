@@ -330,23 +330,6 @@ class DnnlNetwork {
   memory policy_, value_;
 };
 
-NetFile net_of_shape(const ArchConfig& arch) {
-  NetFile net;
-  net.arch = arch;
-  std::mt19937 random(1);
-  for (const ParameterSpec& spec : list_parameters(arch)) {
-    const float bound = 1 / std::sqrt(static_cast<float>(spec.fan_in));
-    std::uniform_real_distribution<float> draw(-bound, bound);
-    const bool drawn =
-        spec.kind == ParameterKind::Weight || (spec.kind == ParameterKind::Bias && spec.start == 0);
-    TensorData& tensor = net.tensors[spec.name];
-    tensor.shape = spec.shape;
-    for (std::size_t i = 0; i < spec.size(); ++i)
-      tensor.data.push_back(drawn ? draw(random) : spec.start);
-  }
-  return net;
-}
-
 double median(std::vector<double> x) {
   std::ranges::sort(x);
   return x[x.size() / 2];
@@ -372,7 +355,7 @@ int run(const std::string& shape, int rounds, const std::vector<int>& batches) {
   const ArchConfig arch = shape == "rdt"    ? rdtchess_config()
                           : shape == "rdt2" ? rdtchess2_config()
                                             : ArchConfig{.se = true, .se_reduction = 8};
-  NetFile net = net_of_shape(arch);
+  NetFile net = fresh_net(arch);
   constexpr int kThreads = 2, kWanted = 35;
   for (const int batch : batches) {
     std::mt19937 random(2);

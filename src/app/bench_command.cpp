@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -32,27 +31,9 @@ struct BenchCommand {
   bool json = false;
 };
 
-// A net of that shape whose weights are as training starts.
-nn::NetFile net_of_shape(const nn::ArchConfig& arch) {
-  nn::NetFile net;
-  net.arch = arch;
-  std::mt19937 random(1);
-  for (const nn::ParameterSpec& spec : nn::list_parameters(arch)) {
-    const float bound = 1 / std::sqrt(static_cast<float>(spec.fan_in));
-    std::uniform_real_distribution<float> draw(-bound, bound);
-    const bool drawn = spec.kind == nn::ParameterKind::Weight ||
-                       (spec.kind == nn::ParameterKind::Bias && spec.start == 0);
-    nn::TensorData& tensor = net.tensors[spec.name];
-    tensor.shape = spec.shape;
-    for (std::size_t i = 0; i < spec.size(); ++i)
-      tensor.data.push_back(drawn ? draw(random) : spec.start);
-  }
-  return net;
-}
-
 Expected<nn::NetFile> find_net(const std::string& name) {
-  if (name == "rdt") return net_of_shape(nn::rdtchess_config());
-  if (name == "rdt2") return net_of_shape(nn::rdtchess2_config());
+  if (name == "rdt") return nn::fresh_net(nn::rdtchess_config());
+  if (name == "rdt2") return nn::fresh_net(nn::rdtchess2_config());
   for (const nn::EmbeddedNet& net : nn::embedded_nets())
     if (name.empty() || name == net.name) return nn::read_net(net.bytes, std::string(net.name));
   if (name.empty()) return fail("bench: this program was built without a net; name one");

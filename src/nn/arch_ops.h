@@ -3,7 +3,7 @@
 namespace tahl::nn {
 
 // An architecture is written once, as a function template over the operations below, and three
-// interpreters run it: the parameter lister (arch.cpp), the CPU compiler (cpu_graph.cpp) and
+// interpreters run it: the parameter lister (arch.cpp), the CPU compiler (cpu_program.cpp) and
 // LibTorch (torch_network.cpp). A `Value` is either a board, [channels][8][8], or a vector,
 // [channels], of every position in the batch. Names are those of PyTorch's state_dict; using a name
 // twice uses the same weights twice.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <system_error>
 
 #include "nn/lc0_file.h"
@@ -140,6 +141,23 @@ Expected<void> write_whole(const std::filesystem::path& path, std::span<const st
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+NetFile fresh_net(const ArchConfig& arch, std::uint32_t seed) {
+  NetFile net;
+  net.arch = arch;
+  std::mt19937 random(seed);
+  for (const ParameterSpec& spec : list_parameters(arch)) {
+    const float bound = 1 / std::sqrt(static_cast<float>(spec.fan_in));
+    std::uniform_real_distribution<float> draw(-bound, bound);
+    const bool drawn =
+        spec.kind == ParameterKind::Weight || (spec.kind == ParameterKind::Bias && spec.start == 0);
+    TensorData& tensor = net.tensors[spec.name];
+    tensor.shape = spec.shape;
+    for (std::size_t i = 0; i < spec.size(); ++i)
+      tensor.data.push_back(drawn ? draw(random) : spec.start);
+  }
+  return net;
 }
 
 Expected<void> check_tensors(const NetFile& net) {

@@ -24,6 +24,10 @@ struct NetFile {
   TensorMap tensors;
 };
 
+// A net whose weights are as training starts: every weight and bias uniform in +-1/sqrt(fan_in), as
+// in PyTorch, norms neutral. For timing, where any weights will do.
+NetFile fresh_net(const ArchConfig& arch, std::uint32_t seed = 1);
+
 // Nothing if names and shapes are exactly those of the architecture; else one line on the first
 // that is not. Numbers must be finite, and variances not negative.
 Expected<void> check_tensors(const NetFile& net);
