@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -430,7 +431,9 @@ bool has_agreed(const NetFile& net, const char* key, double least) {
 
 Expected<CpuConfig> choose_cpu_config(const NetFile& net, const NetworkOptions& options) {
   CpuConfig config;
-  config.threads = std::max(1, options.threads);
+  // More than there are processors would only wait for each other.
+  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  config.threads = std::clamp(options.threads, 1, processors);
   const bool has_bf16 = cpu_supports(config.level, Arithmetic::Bf16);
   const bool has_int8 = cpu_supports(config.level, Arithmetic::Int8);
   switch (options.precision) {

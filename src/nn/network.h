@@ -34,7 +34,7 @@ Expected<Precision> parse_precision(std::string_view name);
 
 struct NetworkOptions {
   Precision precision = Precision::Auto;
-  int threads = 1;  // that one forward() keeps busy, the caller's included
+  int threads = 1;  // that one forward() keeps busy, the caller's included; at most one a processor
 };
 
 // The policy outputs that are wanted of each position: those of position i are
